@@ -1,0 +1,1 @@
+"""What is done: the command line, campaigns, servers, references and triage."""

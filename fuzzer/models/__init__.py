@@ -1,0 +1,1 @@
+"""Tiny random models and adapters, written from a seed."""

@@ -1,0 +1,1 @@
+"""Servers under test: one adapter a server, and the launchers of those that we start."""

@@ -1,0 +1,1 @@
+"""From a suspect to a finding: reduce, confirm, explain."""

@@ -1,0 +1,1 @@
+"""What is right: observations, noise, comparison, evidence and verdicts."""

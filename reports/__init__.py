@@ -1,0 +1,1 @@
+"""What is recorded and shown: events, records and their renderings."""

@@ -1,0 +1,1 @@
+"""What is asked: operations, plans, prompts, environments, capabilities and the strategies that draw them."""

@@ -1,0 +1,1 @@
+"""Named scenarios, one module a kind of bug."""
