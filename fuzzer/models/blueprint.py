@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -45,7 +46,7 @@ class Blueprint:
 
 def linear(name: str, outputs: int, inputs: int, gain: float = 1.0) -> Tensor:
     """A matrix that keeps the variance of its input, times ``gain`` squared."""
-    return Tensor(name, (outputs, inputs), deviation=gain * inputs**-0.5)
+    return Tensor(name, (outputs, inputs), deviation=gain / math.sqrt(inputs))
 
 
 def adapted(name: str, outputs: int, inputs: int, gain: float = 1.0) -> Tensor:
@@ -58,11 +59,11 @@ def norm(name: str, width: int = WIDTH, gain: float = 1.0) -> Tensor:
     return Tensor(name, (width,), mean=gain)
 
 
-def embeddings() -> tuple[Tensor, ...]:
+def embeddings(deviation: float = 1.0) -> tuple[Tensor, ...]:
     """Untied input and output embeddings: tied ones make some architectures repeat the last token."""
     return (
-        Tensor("token_embd.weight", (vocabulary.SIZE, WIDTH), deviation=1.0),
-        Tensor("output.weight", (vocabulary.SIZE, WIDTH), deviation=_OUTPUT_DEVIATION),
+        Tensor("token_embd.weight", (vocabulary.SIZE, WIDTH), deviation),
+        Tensor("output.weight", (vocabulary.SIZE, WIDTH), _OUTPUT_DEVIATION),
     )
 
 

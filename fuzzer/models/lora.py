@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import attrgetter
 from pathlib import Path
 
 from gguf import GGUFWriter
@@ -30,7 +29,7 @@ def write_adapter(path: Path, blueprint: Blueprint, seed: int, number: int) -> N
 
 
 def _factors(blueprint: Blueprint) -> Iterator[Tensor]:
-    for target in filter(attrgetter("adapted"), blueprint.tensors):
+    for target in (tensor for tensor in blueprint.tensors if tensor.adapted):
         outputs, inputs = target.shape
         yield linear(f"{target.name}.lora_a", RANK, inputs)
         yield Tensor(f"{target.name}.lora_b", (outputs, RANK), deviation=_B_DEVIATION)
