@@ -1,0 +1,120 @@
+"""The campaign: rounds of generated plans on both servers, each suspect through the ladder, until time is up."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from fuzzer.differential import Differential, Outcome, Pending
+from scenarios.plans import Plan
+from scenarios.scenario import Scenario
+
+_PLANS_A_ROUND = 40
+
+
+class _Leave(BaseException):
+    """Leaves a Hypothesis test from inside; a silent pass would make Hypothesis call the test flaky."""
+
+
+class Exploration:
+    """Draws and runs plans. ``seed`` decides the plans; only the clock decides how many of them run."""
+
+    def __init__(
+        self,
+        differential: Differential,
+        scenarios: Sequence[Scenario],
+        seed: int,
+        *,
+        enough: Callable[[], bool],
+        ran: Callable[[Pending], None],
+    ) -> None:
+        self._differential = differential
+        self._scenarios = scenarios
+        self._seed = seed
+        self._enough = enough
+        self._ran = ran
+        self._round = 0
+
+    def next_suspect(self) -> tuple[Outcome, Scenario] | None:
+        """Go on until a plan diverges; None when enough was done."""
+        while not self._enough():
+            scenario = self._scenarios[self._round % len(self._scenarios)]
+            outcome = self._run_round(scenario)
+            self._round += 1
+            if outcome is not None:
+                return outcome, scenario
+        return None
+
+    def _run_round(self, scenario: Scenario) -> Outcome | None:
+        round_seed = self._seed * 1_000_003 + self._round
+        capabilities = self._differential.target.server.capabilities
+        strategy = scenario.round(random.Random(round_seed), capabilities)
+        attempt = _Round(self._differential, self._enough, self._ran)
+        try:
+            _drawn(strategy, round_seed, attempt.step)
+            attempt.settle()
+        except _Leave:
+            pass
+        return attempt.suspect
+
+
+class _Round:
+    """Runs the plans of one round, each while the reference still answers the one before it.
+
+    A plan is judged one plan later, always: with a verdict that came when it came, the same seed would not give the
+    same run.
+    """
+
+    def __init__(
+        self, differential: Differential, enough: Callable[[], bool], ran: Callable[[Pending], None]
+    ) -> None:
+        self._differential = differential
+        self._enough = enough
+        self._ran = ran
+        self._pending: Pending | None = None
+        self.suspect: Outcome | None = None
+
+    def step(self, plan: Plan) -> None:
+        """Run a plan, then judge the one before it."""
+        if self._enough():
+            self.settle()
+            raise _Leave
+        before, self._pending = self._pending, self._differential.begin(plan)
+        self._ran(self._pending)
+        self._judge(before)
+
+    def settle(self) -> None:
+        """Judge the plan that still waits."""
+        before, self._pending = self._pending, None
+        self._judge(before)
+
+    def _judge(self, pending: Pending | None) -> None:
+        if pending is None:
+            return
+        outcome = pending.outcome()
+        if outcome.suspects and self.suspect is None:
+            self.suspect = outcome
+            self.settle()
+            raise _Leave
+
+
+def _drawn(strategy: st.SearchStrategy[Plan], round_seed: int, step: Callable[[Plan], None]) -> None:
+    """Call ``step`` with plans of ``strategy``. Hypothesis neither shrinks nor remembers here: see triage.reduce."""
+
+    @settings(
+        max_examples=_PLANS_A_ROUND,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate, Phase.target),
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    @seed(round_seed)
+    @given(strategy)
+    def round_of_plans(plan: Plan) -> None:
+        step(plan)
+
+    round_of_plans()

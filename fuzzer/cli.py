@@ -1,0 +1,147 @@
+"""The command line: words in, options out, exit status back."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from fuzzer.errors import StalefuzzError, UsageError
+from fuzzer.exit_status import Exit
+from fuzzer.options import RunOptions, ServerOptions
+
+_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+class Duration(click.ParamType):
+    """``90``, ``90s``, ``2m``, ``1h``, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds; raises click.BadParameter."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|)", str(value))
+        if match is None or float(match[1]) == 0:
+            self.fail(f"{value!r} is no duration; write 90s, 2m or 1h", param, ctx)
+        return float(match[1]) * _UNITS[match[2]]
+
+
+def _server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which servers to use; the same for run, replay and probe."""
+    for option in reversed(_SERVER_OPTIONS):
+        command = option(command)
+    return command
+
+
+_SERVER_OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
+    click.option("--launch", metavar="ENGINE", help="Launch this engine (default: llama.cpp, from the xllamacpp wheel)."),
+    click.option("--target", metavar="URL", help="Test the server that runs at URL."),
+    click.option("--binary", type=click.Path(path_type=Path), help="Launch this llama-server executable."),
+    click.option("--engine", metavar="NAME", help="Adapter for --target; detected when left out."),
+    click.option("--reference", metavar="URL|bypass", help="Where right answers come from (with --target)."),
+    click.option("--model", type=click.Path(path_type=Path), help="GGUF to launch with."),
+    click.option("--tiny", metavar="NAME", help="Tiny random model to launch with (default: dense)."),
+    click.option("--adapter", "adapters", multiple=True, metavar="PATH|none", help="LoRA adapter; repeatable."),
+    click.option("--numerics", type=click.Choice(["exact", "default"]), help="exact is the default for --tiny."),
+    click.argument("server_flags", nargs=-1, type=click.UNPROCESSED, metavar="[-- SERVER FLAGS]"),
+]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="stalefuzz")
+def cli() -> None:
+    """Find answers that an LLM inference server computed from stale state."""
+
+
+@cli.command()
+@_server_options
+@click.option("--time", "time_s", type=Duration(), default="60s", show_default=True, help="Bounds the whole command.")
+@click.option("--max-steps", type=click.IntRange(min=1), help="Stop after this many operations on the target.")
+@click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first confirmed new finding.")
+@click.option("--seed", type=click.IntRange(min=0), help="The same seed gives the same plans.")
+@click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Only this scenario; repeatable.")
+@click.option("--out", type=click.Path(path_type=Path), default="stalefuzz-out", show_default=True)
+def run(
+    time_s: float,
+    max_steps: int | None,
+    *,
+    fail_fast: bool,
+    seed: int | None,
+    scenarios: tuple[str, ...],
+    out: Path,
+    **servers: Any,
+) -> None:
+    """Fuzz a server; with no argument, the embedded llama-server on a tiny random model with two adapters."""
+    from fuzzer.commands.run import run_command
+
+    options = RunOptions(
+        servers=_servers(**servers),
+        time_s=time_s,
+        max_steps=max_steps,
+        fail_fast=fail_fast,
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        scenarios=scenarios,
+        out=out,
+    )
+    sys.exit(run_command(options))
+
+
+@cli.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE... [-- SERVER FLAGS]")
+@_server_options
+def replay(files: tuple[Path, ...], **servers: Any) -> None:
+    """Replay findings: REPRODUCED, FIXED or ERROR each. Flags for the launched server go behind a second --."""
+    from fuzzer.commands.replay import replay_command
+
+    sys.exit(replay_command(files, _servers(**servers)))
+
+
+@cli.command()
+@_server_options
+def probe(**servers: Any) -> None:
+    """Say what a target can do, how exactly it computes, and how large its rounding is."""
+    from fuzzer.commands.probe import probe_command
+
+    sys.exit(probe_command(_servers(**servers)))
+
+
+@cli.command()
+def scenarios() -> None:
+    """List the named scenarios, with the public bugs that each stands for."""
+    from fuzzer.commands.scenarios import scenarios_command
+
+    scenarios_command()
+
+
+def _servers(
+    *, adapters: tuple[str, ...], numerics: str | None, server_flags: tuple[str, ...], **rest: Any
+) -> ServerOptions:
+    from fuzzer.calibration import Numerics
+
+    if "none" in adapters and len(adapters) > 1:
+        raise UsageError("--adapter none means no adapter at all: leave the others out")
+    chosen = () if adapters == ("none",) else adapters or None
+    return ServerOptions(
+        adapters=chosen, numerics=Numerics(numerics) if numerics else None, server_flags=server_flags, **rest
+    )
+
+
+def main() -> NoReturn:
+    """Entry point of the ``stalefuzz`` command."""
+    try:
+        cli()
+    except StalefuzzError as error:
+        click.echo(f"stalefuzz: {error}", err=True)
+        sys.exit(error.exit_code)
+    sys.exit(Exit.CLEAN)
+
+
+if __name__ == "__main__":
+    main()

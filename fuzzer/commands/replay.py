@@ -1,0 +1,104 @@
+"""``stalefuzz replay``: does a finding still show on this server?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from fuzzer.calibration import calibrate
+from fuzzer.differential import Differential
+from fuzzer.errors import StalefuzzError
+from fuzzer.exit_status import Exit
+from fuzzer.finding_file import options_for, plan_of, read_finding
+from fuzzer.interrupts import interruptible
+from fuzzer.options import ServerOptions
+from fuzzer.rig import Rig
+from oracles.attribution import control_arm
+from oracles.noise import Noise
+from reports.record import FindingRecord
+from reports.terminal import printable
+
+_TRIALS = 3
+
+
+class Result(StrEnum):
+    """What replaying a finding says."""
+
+    REPRODUCED = "REPRODUCED"
+    FIXED = "FIXED"
+    ERROR = "ERROR"
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """A result and, in a few words, what it rests on."""
+
+    result: Result
+    why: str
+
+
+def replay_command(files: Sequence[Path], options: ServerOptions) -> Exit:
+    """Replay each file and print one line for each; nothing is moved or deleted."""
+    console = Console()
+    results = []
+    with interruptible():
+        for path in files:
+            replayed = _replay_file(path, options)
+            results.append(replayed.result)
+            line = Text(f"{replayed.result:<10} ", style=_STYLES[replayed.result])
+            line.append(f"{path}  {printable(replayed.why)}", style="default")
+            console.print(line, highlight=False, soft_wrap=True)
+    return exit_of(results)
+
+
+_STYLES = {Result.REPRODUCED: "bold red", Result.FIXED: "bold green", Result.ERROR: "bold yellow"}
+
+
+def exit_of(results: Sequence[Result]) -> Exit:
+    """Any finding that still shows weighs most, then anything that could not be told."""
+    if Result.REPRODUCED in results:
+        return Exit.FINDING
+    return Exit.INCONCLUSIVE if Result.ERROR in results else Exit.CLEAN
+
+
+def _replay_file(path: Path, options: ServerOptions) -> Replayed:
+    try:
+        finding = read_finding(path)
+        rig = Rig(options_for(finding, options))
+        with ExitStack() as stack:
+            return _replay(finding, rig, stack)
+    except StalefuzzError as error:
+        return Replayed(Result.ERROR, str(error))
+
+
+def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack) -> Replayed:
+    pool = stack.enter_context(ThreadPoolExecutor(1))
+    target, reference = rig.start(stack.enter_context(ThreadPoolExecutor(2)))
+    stack.callback(reference.server.close)
+    stack.callback(rig.stop)
+    differential = Differential(target, reference, Noise(()), pool=pool)
+    differential.noise = calibrate(differential, rig.numerics).noise
+    lacks = _lacks(finding, target.server.capabilities.adapters)
+    return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, differential)
+
+
+def _judged(finding: FindingRecord, differential: Differential) -> Replayed:
+    plan, wrong = plan_of(finding), finding.wrong - 1
+    shown = [not differential.run(plan).arm(wrong).clean for _ in range(_TRIALS)]
+    if any(shown):
+        return Replayed(Result.REPRODUCED, f"step {finding.wrong} wrong in {sum(shown)} of {_TRIALS} runs")
+    lawful = differential.run(control_arm(plan, wrong) or plan).arm(wrong)
+    if finding.reuse_witnessed and not lawful.reused:
+        return Replayed(Result.ERROR, "nothing was reused, not even where that is lawful: this tests nothing")
+    return Replayed(Result.FIXED, f"right in {_TRIALS} of {_TRIALS} runs; lawful reuse of {lawful.reused} tokens works")
+
+
+def _lacks(finding: FindingRecord, adapters: int) -> str | None:
+    needed = 1 + max((scale.adapter for operation in finding.plan for scale in operation.scales if scale.scale), default=-1)
+    return f"the plan needs {needed} adapters, the server has {adapters}" if needed > adapters else None

@@ -1,0 +1,112 @@
+"""One plan on both servers: the target's leg in this thread, the reference's leg beside it, then the verdict."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from fuzzer.execution import run_plan
+from fuzzer.reference import Reference, ReferenceMode
+from fuzzer.target import Target
+from oracles.comparison import compare
+from oracles.evidence import Arm
+from oracles.judgement import Suspect, judge
+from oracles.noise import Noise
+from oracles.observations import Observation, Trace
+from scenarios.plans import Plan
+
+
+_HISTORY = 2000
+"""Plans remembered of one life of the target; with the tiny vocabulary no life has more."""
+
+
+class Outcome:
+    """What a plan's run gave on both servers, and what of it is suspect."""
+
+    __slots__ = ("ours", "plan", "suspects", "theirs")
+
+    def __init__(self, plan: Plan, ours: Trace, theirs: Trace, suspects: list[Suspect]) -> None:
+        self.plan = plan
+        self.ours = ours
+        self.theirs = theirs
+        self.suspects = suspects
+
+    @property
+    def first(self) -> Suspect | None:
+        """The first suspect step; later ones may be its consequences."""
+        return self.suspects[0] if self.suspects else None
+
+    def arm(self, step: int) -> Arm:
+        """How step ``step`` fared."""
+        ours, theirs = self.ours.steps[step].outcome, self.theirs.steps[step].outcome
+        clean = all(suspect.step != step for suspect in self.suspects)
+        if not isinstance(ours, Observation) or not isinstance(theirs, Observation):
+            return Arm(clean)
+        return Arm(clean, ours.reused, ours.computed, compare(ours, theirs).delta)
+
+
+class Pending:
+    """A plan whose target leg is done and whose reference leg may still run."""
+
+    __slots__ = ("_differential", "_reference_leg", "ours", "plan")
+
+    def __init__(self, differential: Differential, plan: Plan, ours: Trace, leg: Future[Trace]) -> None:
+        self._differential = differential
+        self._reference_leg = leg
+        self.plan = plan
+        self.ours = ours
+
+    def outcome(self) -> Outcome:
+        """Wait for the reference and judge."""
+        theirs = self._differential.settle(self.ours, self._reference_leg.result())
+        return Outcome(self.plan, self.ours, theirs, judge(self.ours, theirs, self._differential.noise))
+
+
+class Differential:
+    """Runs plans on a target and on a reference; ``noise`` may be replaced once it is measured."""
+
+    def __init__(self, target: Target, reference: Reference, noise: Noise, *, pool: ThreadPoolExecutor) -> None:
+        self.target = target
+        self.reference = reference
+        self.noise = noise
+        self.requests = 0
+        self._history: deque[Plan] = deque(maxlen=_HISTORY)
+        self._life = target.lives
+        self._pool = pool
+
+    def begin(self, plan: Plan, *, reuse: bool = True) -> Pending:
+        """Run the target's leg of ``plan`` on fresh roots; the reference's leg goes on in its own thread."""
+        self.target.prepare(plan.roots)
+        self._remember(plan)
+        roots = self.target.roots.take(plan.roots)
+        if self.reference.mode is ReferenceMode.BYPASS:
+            ours = run_plan(self.target.server, plan, roots, reuse=reuse)
+            leg = self._pool.submit(self.reference.run, plan, roots)
+        else:
+            leg = self._pool.submit(self.reference.run, plan, roots)
+            ours = run_plan(self.target.server, plan, roots, reuse=reuse)
+        self.requests += len(ours.steps)
+        return Pending(self, plan, ours, leg)
+
+    def before(self, plan: Plan) -> list[Plan]:
+        """The plans that ran in this life of the target before ``plan`` did, oldest first."""
+        history = list(self._history)
+        return history[: history.index(plan)] if plan in history else history
+
+    def _remember(self, plan: Plan) -> None:
+        if self.target.lives != self._life:
+            self._life = self.target.lives
+            self._history.clear()
+        self._history.append(plan)
+
+    def run(self, plan: Plan, *, reuse: bool = True) -> Outcome:
+        """Run ``plan`` on both servers and judge it."""
+        return self.begin(plan, reuse=reuse).outcome()
+
+    def settle(self, ours: Trace, theirs: Trace) -> Trace:
+        """The reference's trace with near-ties taken the target's way."""
+        return self._pool.submit(self.reference.along, ours, theirs, self.noise).result()
+
+    def on(self, target: Target) -> Differential:
+        """The same comparison against another target, such as a freshly started one."""
+        return Differential(target, self.reference, self.noise, pool=self._pool)

@@ -1,0 +1,68 @@
+"""Reading finding files. They are untrusted: nothing in one chooses a program, a path or an address."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from fuzzer.errors import UsageError
+from fuzzer.options import ServerOptions
+from fuzzer.servers.llama_flags import parse_flags
+from fuzzer.servers.llama_launch import portable
+from reports.record import SCHEMA, FindingHeader, FindingRecord
+from scenarios.plans import Plan
+
+_ID = re.compile(r"[0-9a-f]+")
+_TINY = re.compile(r"tiny:([a-z0-9-]+):")
+_LARGEST = 64 << 20
+
+
+def read_finding(path: Path) -> FindingRecord:
+    """The finding in a file; raises UsageError with what is wrong with it."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise UsageError(f"{path} is larger than any finding file")
+        content = path.read_bytes()
+        header = msgspec.json.decode(content, type=FindingHeader)
+        if header.schema != SCHEMA:
+            raise UsageError(f"{path} is of format {header.schema}; this stalefuzz reads format {SCHEMA}")
+        finding = msgspec.json.decode(content, type=FindingRecord)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path} is not a finding file: {error}") from None
+    _check(path, finding)
+    return finding
+
+
+def plan_of(finding: FindingRecord) -> Plan:
+    """The plan that a finding replays."""
+    return Plan(finding.plan, finding.prologue)
+
+
+def options_for(finding: FindingRecord, asked: ServerOptions) -> ServerOptions:
+    """How to start the server for a finding: its own settings, and before them what the user asks for."""
+    if asked.target is not None:
+        return asked
+    recorded = portable(parse_flags(finding.settings.flags, keep_unknown=True))
+    flags = parse_flags(asked.server_flags, keep_unknown=asked.binary is not None)
+    merged = flags.with_defaults(parse_flags(recorded)).argv()
+    options = msgspec.structs.replace(asked, server_flags=tuple(merged))
+    if asked.model is not None or asked.tiny is not None:
+        return options
+    tiny = _TINY.match(finding.settings.model)
+    if tiny is None:
+        raise UsageError(f"finding {finding.id} was made on a model of the user's: give the file with --model")
+    return msgspec.structs.replace(options, tiny=tiny[1])
+
+
+def _check(path: Path, finding: FindingRecord) -> None:
+    if not _ID.fullmatch(finding.id):
+        raise UsageError(f"{path} is not a finding file: its id is not hexadecimal")
+    if not 1 <= finding.wrong <= len(finding.plan):
+        raise UsageError(f"{path} is not a finding file: step {finding.wrong} of {len(finding.plan)} is marked wrong")
+    plan = plan_of(finding)
+    if plan.roots > len(plan.operations) or any(op.prompt.root < 0 for op in plan.operations):
+        raise UsageError(f"{path} is not a finding file: its roots are not numbered in order")

@@ -1,0 +1,78 @@
+"""The model and the adapters of a launched server: a tiny one that we write, or files of the user's."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from fuzzer.errors import UsageError
+from fuzzer.models.gguf_facts import read_facts
+from fuzzer.models.tiny import tiny_model
+from fuzzer.options import ServerOptions
+
+_WHOLE = 1 << 30
+_SAMPLE = 16 << 20
+
+
+class ModelFiles(msgspec.Struct, frozen=True):
+    """Files on this machine, and names for them that mean the same on any other."""
+
+    model: Path
+    adapters: tuple[Path, ...]
+    model_name: str
+    """The recipe of a tiny model, or the hash of a file."""
+    adapter_names: tuple[str, ...]
+    tiny: bool
+    window: int | None
+    recurrent: bool
+
+
+def model_files(options: ServerOptions) -> ModelFiles:
+    """Find or write the files; raises UsageError where one is missing or of another kind than said."""
+    if options.model is not None:
+        return _from_file(options.model, _paths(options.adapters or ()))
+    return _tiny(options.tiny or "dense", options.adapters)
+
+
+def _tiny(name: str, adapters: tuple[str, ...] | None) -> ModelFiles:
+    model = tiny_model(name)
+    if adapters is None:
+        names = tuple(f"{model.recipe}:adapter={number}" for number in range(len(model.adapters)))
+        return _tiny_files(name, model.adapters, names)
+    paths = _paths(adapters)
+    return _tiny_files(name, paths, tuple(content_name(path) for path in paths))
+
+
+def _tiny_files(name: str, adapters: tuple[Path, ...], names: tuple[str, ...]) -> ModelFiles:
+    model = tiny_model(name)
+    return ModelFiles(model.path, adapters, model.recipe, names, True, model.window, model.recurrent)
+
+
+def _from_file(path: Path, adapters: tuple[Path, ...]) -> ModelFiles:
+    facts = read_facts(path)
+    if facts.is_adapter:
+        raise UsageError(f"{path} is an adapter, not a model; give it with --adapter")
+    names = tuple(content_name(adapter) for adapter in adapters)
+    return ModelFiles(path, adapters, content_name(path), names, False, facts.window, facts.recurrent)
+
+
+def _paths(adapters: tuple[str, ...]) -> tuple[Path, ...]:
+    paths = tuple(Path(adapter) for adapter in adapters)
+    for path in paths:
+        if not read_facts(path).is_adapter:
+            raise UsageError(f"{path} is a model, not an adapter; give it with --model")
+    return paths
+
+
+def content_name(path: Path) -> str:
+    """``sha256:...`` of a file's content; of size, head and tail where it is larger than 1 GiB."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if size <= _WHOLE:
+            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+        digest = hashlib.sha256(str(size).encode() + file.read(_SAMPLE))
+        file.seek(size - _SAMPLE)
+        digest.update(file.read())
+    return f"sha256-of-ends:{digest.hexdigest()}"

@@ -1,0 +1,38 @@
+"""What a command was asked to do, after parsing and before anything is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from fuzzer.calibration import Numerics
+
+
+class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Which servers to use."""
+
+    launch: str | None = None
+    target: str | None = None
+    binary: Path | None = None
+    engine: str | None = None
+    reference: str | None = None
+    model: Path | None = None
+    tiny: str | None = None
+    adapters: tuple[str, ...] | None = None
+    """None: what the model brings; empty: none at all."""
+    numerics: Numerics | None = None
+    server_flags: tuple[str, ...] = ()
+    """For the launched server, in its own spelling."""
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do with them."""
+
+    servers: ServerOptions
+    time_s: float = 60.0
+    max_steps: int | None = None
+    fail_fast: bool = False
+    seed: int
+    scenarios: tuple[str, ...] = ()
+    out: Path = Path("stalefuzz-out")

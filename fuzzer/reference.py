@@ -1,0 +1,91 @@
+"""The reference: each request answered by a computation that reused nothing, under its whole environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from fuzzer.servers.protocol import Request, RequestRefused, Server
+from oracles.judgement import near_tie
+from oracles.noise import Noise
+from oracles.observations import Failure, Observation, Position, Step, Trace
+from scenarios.environment import AdapterScale, Environment
+from scenarios.plans import Plan
+from scenarios.prompts import prompt_tokens
+
+
+class ReferenceMode(StrEnum):
+    """Where the reference's answers come from."""
+
+    LAUNCHED = "launched"
+    """A second server of ours with every cache off."""
+    URL = "url"
+    """A second server of the user's, each request told to skip the cache where it can be."""
+    BYPASS = "bypass"
+    """The target itself, each request told to skip the cache; asked after the plan's own steps."""
+
+
+class Reference:
+    """Answers plans request by request; used by one thread at a time."""
+
+    def __init__(self, server: Server, mode: ReferenceMode) -> None:
+        self.server = server
+        self.mode = mode
+        self.requests = 0
+
+    def run(self, plan: Plan, roots: Sequence[int]) -> Trace:
+        """What each request of ``plan`` must give; equal requests of a plan are asked once."""
+        known: dict[Request, Observation | Failure] = {}
+        steps: list[Step] = []
+        for operation in plan.operations:
+            prompt = prompt_tokens(operation.prompt, roots, self.server.capabilities.space)
+            request = self._request(prompt, operation.tokens, operation.environment)
+            if request not in known:
+                known[request] = self.answer(request)
+            steps.append(Step(prompt, operation.environment, operation.tokens, known[request]))
+        return Trace(steps)
+
+    def answer(self, request: Request) -> Observation | Failure:
+        """The answer of a computation that reuses nothing."""
+        self.requests += 1
+        try:
+            return self.server.complete(request)
+        except RequestRefused as refusal:
+            return Failure(refusal.reason, refusal.status)
+
+    def along(self, ours: Trace, theirs: Trace, noise: Noise) -> Trace:
+        """``theirs`` with every near-tie taken the way the target took it, so that answers compare to their end."""
+        steps = list(theirs.steps)
+        for at, (mine, other) in enumerate(zip(ours.steps, theirs.steps, strict=False)):
+            if isinstance(mine.outcome, Observation) and isinstance(other.outcome, Observation):
+                outcome = self._follow(mine, mine.outcome, other.outcome, noise)
+                steps[at] = msgspec.structs.replace(other, outcome=outcome)
+        return Trace(steps)
+
+    def _follow(self, step: Step, ours: Observation, theirs: Observation, noise: Noise) -> Observation:
+        while (tie := near_tie(ours, theirs, noise)) is not None:
+            forced = ours.tokens[: tie.position + 1]
+            rest = self._continued(step, forced)
+            if rest is None:
+                break
+            chosen = Position(forced[-1], theirs.positions[tie.position].top)
+            positions = [*theirs.positions[: tie.position], chosen, *rest]
+            theirs = msgspec.structs.replace(theirs, positions=positions)
+        return theirs
+
+    def _continued(self, step: Step, forced: tuple[int, ...]) -> list[Position] | None:
+        if len(forced) == step.asked:
+            return []
+        request = self._request(step.prompt + forced, step.asked - len(forced), step.environment)
+        answer = self.answer(request)
+        return answer.positions if isinstance(answer, Observation) else None
+
+    def _request(self, prompt: tuple[int, ...], tokens: int, environment: Environment) -> Request:
+        # Every adapter is named: what a request leaves out may be filled in from state that the server keeps.
+        on = {scale.adapter: scale.scale for scale in environment.scales}
+        scales = tuple(
+            AdapterScale(adapter, on.get(adapter, 0.0)) for adapter in range(self.server.capabilities.adapters)
+        )
+        return Request(prompt, tokens, scales, reuse=False)

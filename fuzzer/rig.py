@@ -1,0 +1,183 @@
+"""The servers of one command: which files, which flags, how they start, how they are described."""
+
+from __future__ import annotations
+
+import shlex
+from concurrent.futures import Executor
+from pathlib import Path
+
+from fuzzer.calibration import Numerics
+from fuzzer.errors import UsageError
+from fuzzer.model_files import ModelFiles, model_files
+from fuzzer.options import ServerOptions
+from fuzzer.reference import Reference, ReferenceMode
+from fuzzer.servers.launched import LaunchedServer, engine_version, launch_binary, launch_embedded
+from fuzzer.servers.llama_flags import LlamaFlags, parse_flags
+from fuzzer.servers.llama_launch import SWITCHES, portable, reference_flags, target_flags
+from fuzzer.servers.llama_server import ENGINE, LlamaServer
+from fuzzer.target import Target
+from reports.record import ReferenceRecord, Settings, TargetRecord
+
+_LAUNCHABLE = (ENGINE,)
+
+
+class Rig:
+    """Checks everything that can be checked without a server when it is made; raises UsageError."""
+
+    engine = ENGINE
+
+    def __init__(self, options: ServerOptions) -> None:
+        self._options = options
+        _check(options)
+        self.numerics = options.numerics or _usual_numerics(options)
+        self._files = None if options.target else model_files(options)
+        self._flags = self._target_flags()
+        self._reference_flags = reference_flags(self._flags) if self._flags is not None else None
+        self._target: Target | None = None
+        self._reference: Reference | None = None
+        self._reference_process: LaunchedServer | None = None
+
+    @property
+    def switches(self) -> dict[str, tuple[str, ...]]:
+        """Settings to try against a finding: words for a reader, flags for the server."""
+        return SWITCHES if self._flags is not None else {}
+
+    def in_words(self) -> str:
+        """What is about to be started or reached."""
+        if self._options.target:
+            return f"reaching {self._options.target}"
+        program = self._options.binary or "the embedded llama-server"
+        return f"starting {program} twice: target and reference"
+
+    def start(self, pool: Executor) -> tuple[Target, Reference]:
+        """Bring up target and reference side by side."""
+        if self._options.target:
+            self._target = Target(LlamaServer, url=self._options.target)
+            self._reference = self._attach_reference()
+            return self._target, self._reference
+        reference = pool.submit(self._launch_reference)
+        target = pool.submit(self.start_fresh)
+        try:
+            self._target = target.result()
+        finally:
+            self._reference = reference.result()
+        return self._target, self._reference
+
+    def start_fresh(self, further: tuple[str, ...] = ()) -> Target:
+        """Another target with the same settings and ``further`` flags before them."""
+        assert self._flags is not None
+        flags = parse_flags(further).with_defaults(self._flags)
+        return Target(self._connect, process=self._launch(flags))
+
+    @property
+    def can_start(self) -> bool:
+        """Whether the target is ours to start."""
+        return self._flags is not None
+
+    def stop(self) -> None:
+        """End what was started."""
+        if self._target is not None:
+            self._target.close()
+        if self._reference_process is not None:
+            self._reference_process.stop()
+
+    def settings(self) -> Settings:
+        """What a finding records about the server."""
+        return Settings(
+            engine=ENGINE,
+            version=self._server_version(),
+            flags=portable(self._flags) if self._flags is not None else [],
+            model=self._files.model_name if self._files is not None else "",
+            adapters=list(self._files.adapter_names) if self._files is not None else [],
+            numerics=self.numerics,
+        )
+
+    def target_record(self) -> TargetRecord:
+        """What run.json says about the target."""
+        assert self._target is not None
+        return TargetRecord(
+            engine=ENGINE,
+            version=self._server_version(),
+            capabilities=self._target.server.capabilities,
+            url=self._options.target,
+            launch=self._command(self._flags),
+        )
+
+    def reference_record(self) -> ReferenceRecord:
+        """What run.json says about the reference."""
+        assert self._reference is not None
+        return ReferenceRecord(
+            mode=self._reference.mode,
+            engine=self._reference.server.engine,
+            version=self._reference.server.version,
+            url=self._options.reference if self._reference.mode is ReferenceMode.URL else None,
+            launch=self._command(self._reference_flags),
+        )
+
+    def _target_flags(self) -> LlamaFlags | None:
+        if self._files is None:
+            return None
+        user = parse_flags(self._options.server_flags, keep_unknown=self._options.binary is not None)
+        return target_flags(user, self._files, exact=self.numerics is Numerics.EXACT)
+
+    def _launch(self, flags: LlamaFlags) -> LaunchedServer:
+        if self._options.binary is not None:
+            return launch_binary(self._options.binary, flags.argv())
+        return launch_embedded(flags.argv())
+
+    def _launch_reference(self) -> Reference:
+        assert self._reference_flags is not None
+        self._reference_process = self._launch(self._reference_flags)
+        return Reference(self._connect(self._reference_process.url), ReferenceMode.LAUNCHED)
+
+    def _connect(self, url: str) -> LlamaServer:
+        version = None if self._options.binary is not None else engine_version()
+        return LlamaServer(url, version=version, hints=self._files)
+
+    def _attach_reference(self) -> Reference:
+        assert self._target is not None
+        if self._options.reference in (None, "bypass"):
+            return Reference(LlamaServer(self._target.url), ReferenceMode.BYPASS)
+        return Reference(LlamaServer(str(self._options.reference)), ReferenceMode.URL)
+
+    def _server_version(self) -> str:
+        return self._target.server.version if self._target is not None else "unknown"
+
+    def _command(self, flags: LlamaFlags | None) -> str | None:
+        return None if flags is None else shlex.join(["llama-server", *flags.argv()])
+
+
+def _usual_numerics(options: ServerOptions) -> Numerics:
+    """Exact for our own tiny models; a real model or a server of the user's computes as it is used to."""
+    tiny = options.target is None and options.model is None
+    return Numerics.EXACT if tiny else Numerics.DEFAULT
+
+
+def _check(options: ServerOptions) -> None:
+    if options.engine not in (None, ENGINE):
+        raise UsageError(f"there is no adapter for an engine called {options.engine!r}; known: {ENGINE}")
+    if options.target is not None:
+        _check_attached(options)
+        return
+    if options.launch not in (None, *_LAUNCHABLE):
+        raise UsageError(f"stalefuzz cannot launch {options.launch!r}; it launches {', '.join(_LAUNCHABLE)}")
+    if options.binary is not None:
+        _check_executable(options.binary)
+    if options.reference not in (None,):
+        raise UsageError("--reference goes with --target: a launched server gets a reference of its own")
+
+
+def _check_attached(options: ServerOptions) -> None:
+    for flag, value in (("--launch", options.launch), ("--binary", options.binary), ("--model", options.model)):
+        if value is not None:
+            raise UsageError(f"{flag} starts a server and --target {options.target} is one already: give one of them")
+    if options.server_flags:
+        raise UsageError("flags after -- are for a launched server; --target was started with its own")
+
+
+def _check_executable(path: Path) -> None:
+    if not path.is_file():
+        raise UsageError(f"--binary {path}: there is no such file")
+
+
+__all__ = ["ModelFiles", "Rig"]

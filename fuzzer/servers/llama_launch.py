@@ -1,0 +1,62 @@
+"""How we start llama-server: what a target gets by default, what a reference is denied, what to try against a bug."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from fuzzer.model_files import ModelFiles
+from fuzzer.servers.llama_flags import LlamaFlags, LoraFile
+
+EXACT = LlamaFlags(
+    MappingProxyType(
+        {"--flash-attn": "off", "--cache-type-k": "f32", "--cache-type-v": "f32", "--threads": 1, "--threads-batch": 1}
+    )
+)
+"""As bit-exact as llama.cpp gets: every sum in float32, in one order."""
+
+_TARGET = LlamaFlags(
+    MappingProxyType({"--parallel": 1, "--ctx-size": 4096, "--cache-ram": 64, "--warmup": False, "--metrics": True})
+)
+_NO_CACHE = LlamaFlags(
+    MappingProxyType(
+        {
+            "--cache-ram": 0,
+            "--cache-idle-slots": False,
+            "--cache-reuse": 0,
+            "--ctx-checkpoints": 0,
+            "--parallel": 1,
+            "--port": 0,
+        }
+    )
+)
+
+SWITCHES: dict[str, tuple[str, ...]] = {
+    "--cache-ram 0": ("--cache-ram", "0"),
+    "--no-cache-prompt": ("--no-cache-prompt",),
+}
+"""Settings that may make a bug go away, as a user would set them."""
+
+PLACE = frozenset({"--port", "--host", "--model", "--slot-save-path", "--alias"})
+"""Where a server is and what files it uses: no part of what a finding says about its settings."""
+
+
+def target_flags(user: LlamaFlags, files: ModelFiles, *, exact: bool) -> LlamaFlags:
+    """The user's flags before our defaults."""
+    flags = user.with_defaults(_of_files(files)).with_defaults(_TARGET)
+    return flags.with_defaults(EXACT) if exact else flags
+
+
+def reference_flags(target: LlamaFlags) -> LlamaFlags:
+    """The same model and numerics with every cache off."""
+    return _NO_CACHE.with_defaults(target)
+
+
+def portable(flags: LlamaFlags) -> list[str]:
+    """The flags that a finding records: without paths, addresses and whatever we do not know."""
+    kept = {name: value for name, value in flags.settings.items() if name not in PLACE}
+    return list(LlamaFlags(MappingProxyType(kept)).argv())
+
+
+def _of_files(files: ModelFiles) -> LlamaFlags:
+    adapters = tuple(LoraFile(str(path)) for path in files.adapters)
+    return LlamaFlags(MappingProxyType({"--model": str(files.model)}), adapters)

@@ -1,0 +1,84 @@
+"""The target's life: started or attached to, restarted when it died or its roots ran out, started afresh for triage."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from fuzzer.roots import RootPool
+from fuzzer.servers.protocol import Server
+
+
+class Process(Protocol):
+    """A server process that we started."""
+
+    url: str
+
+    def restart(self) -> None:
+        """End it and start it again, perhaps on another port."""
+        ...
+
+    def stop(self) -> None:
+        """End it for certain."""
+        ...
+
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        ...
+
+    def log_tail(self, lines: int = 20) -> str:
+        """The last lines that it logged."""
+        ...
+
+
+class Target:
+    """A live server with the root tokens it has not seen. ``process`` is None for a server that is not ours."""
+
+    def __init__(self, connect: Callable[[str], Server], *, process: Process | None = None, url: str = "") -> None:
+        self._connect = connect
+        self._process = process
+        self._url = url
+        self.lives = 1
+        self.server = connect(process.url if process is not None else url)
+        self.roots = self._fresh_roots()
+
+    @property
+    def ours(self) -> bool:
+        """Whether we started it, and so may restart it."""
+        return self._process is not None
+
+    @property
+    def dead(self) -> bool:
+        """Whether our process has ended."""
+        return self._process is not None and not self._process.alive()
+
+    def prepare(self, roots: int) -> None:
+        """Restart a server of ours that has died, or that has fewer unused root tokens than ``roots``."""
+        if self.dead or (self.ours and self.roots.left < roots):
+            self.restart()
+
+    def restart(self) -> None:
+        """A new life: nothing cached, every root token unused. Does nothing to a server that is not ours."""
+        if self._process is None:
+            return
+        self.lives += 1
+        self.server.close()
+        self._process.restart()
+        self.server = self._connect(self._process.url)
+        self.roots = self._fresh_roots()
+
+    def log_tail(self, lines: int = 20) -> str:
+        """The last lines of the server's log; empty for a server that is not ours."""
+        return self._process.log_tail(lines) if self._process is not None else ""
+
+    def close(self) -> None:
+        """Leave the server; end it where it is ours."""
+        self.server.close()
+        if self._process is not None:
+            self._process.stop()
+
+    def _fresh_roots(self) -> RootPool:
+        # A server of the user's may have met an earlier run: start somewhere else in its vocabulary each time.
+        start = 0 if self._process is not None else time.time_ns() // 1000
+        return RootPool(self.server.capabilities.space, start)

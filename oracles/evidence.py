@@ -1,0 +1,92 @@
+"""Evidence: what separates a finding from a suspect, and what each kind of oracle needs of it.
+
+A wrong answer is a finding when it comes back from fresh state, is right when the request runs without its history,
+and is right in the control arm, where the same tokens are reused lawfully. A cache hit, or a right answer with the
+cache bypassed, tells *what kind* of finding it is; neither is asked for, since a recycled slot needs no hit.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from oracles.judgement import Oracle
+
+
+class Verdict(StrEnum):
+    """Three values; unknown is never rounded to clean."""
+
+    CLEAN = "clean"
+    FINDING = "finding"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Arm(msgspec.Struct, frozen=True):
+    """One variant of a minimal plan, run to see whether the wrong request is right there."""
+
+    clean: bool
+    reused: int | None = None
+    computed: int | None = None
+    delta: float | None = None
+
+
+class Repeats(msgspec.Struct, frozen=True):
+    """``k`` of ``n`` runs from fresh state showed the divergence."""
+
+    k: int
+    n: int
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What the runs on fresh state gave."""
+
+    oracle: Oracle
+    repeats: Repeats
+    delta: float | None
+    alone: Arm
+    """The wrong request without its history."""
+    control: Arm | None
+    """The same plan with every earlier environment set to the request's own; None where that is the plan itself."""
+    bypass: Arm | None = None
+    """The same plan, every request told to skip the cache."""
+    reused: int | None = None
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What the evidence allows to say, and why where that is less than a finding."""
+
+    verdict: Verdict
+    reason: str = ""
+
+
+def decide(evidence: Evidence) -> Decision:
+    """Whether the evidence makes a finding."""
+    repeats = evidence.repeats
+    if repeats.k == 0:
+        return Decision(Verdict.INCONCLUSIVE, f"did not come back from fresh state (0 of {repeats.n})")
+    if not evidence.alone.clean:
+        return Decision(Verdict.INCONCLUSIVE, "the request alone differs from the reference too: not its history")
+    if evidence.oracle is Oracle.HEALTH:
+        return _recurs(repeats)
+    if evidence.control is not None and not evidence.control.clean and not _larger(evidence):
+        return Decision(Verdict.INCONCLUSIVE, "the control arm, where reuse is lawful, differs by as much")
+    return _recurs(repeats)
+
+
+def _recurs(repeats: Repeats) -> Decision:
+    if repeats.k < repeats.n:
+        return Decision(Verdict.INCONCLUSIVE, f"came back in {repeats.k} of {repeats.n} serial runs only")
+    return Decision(Verdict.FINDING)
+
+
+def _larger(evidence: Evidence) -> bool:
+    control = evidence.control
+    if control is None or control.delta is None or evidence.delta is None:
+        return False
+    return evidence.delta > 8 * control.delta
+
+
+def reuse_witnessed(evidence: Evidence) -> bool:
+    """Whether the server says that the wrong answer was built on reused tokens."""
+    return bool(evidence.reused)

@@ -1,0 +1,181 @@
+"""The record of a run and of a finding: what run.json and findings/<id>.json hold, as written down in the contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from oracles.evidence import Arm, Repeats, Verdict
+from oracles.noise import Bound
+from scenarios.capabilities import Capabilities
+from scenarios.operations import Operation
+
+SCHEMA = 1
+"""Version of both formats; a finding of another version is not read."""
+
+
+class TargetRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The server under test: attached to at ``url``, or started with ``launch``."""
+
+    engine: str
+    version: str
+    capabilities: Capabilities
+    url: str | None = None
+    launch: str | None = None
+
+
+class ReferenceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where right answers came from."""
+
+    mode: str
+    engine: str
+    version: str
+    url: str | None = None
+    launch: str | None = None
+
+
+class Requests(msgspec.Struct, frozen=True):
+    """Requests sent while exploring and in triage."""
+
+    target: int = 0
+    reference: int = 0
+
+
+class Reuse(msgspec.Struct, frozen=True):
+    """Requests that the target says it answered with reused tokens, and how many of those."""
+
+    hits: int = 0
+    tokens: int = 0
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What a finding was made with; enough to set up the same server, and nothing that a reader has to trust."""
+
+    engine: str
+    version: str
+    flags: list[str]
+    model: str
+    adapters: list[str]
+    numerics: str
+
+
+class SourceRecord(msgspec.Struct, frozen=True):
+    """The step, counted from 1, whose state the wrong answer was built on."""
+
+    step: int
+    scales: dict[str, float]
+
+
+class Mitigation(msgspec.Struct, frozen=True):
+    """A setting and whether the plan is clean with it."""
+
+    setting: str
+    clean: bool
+
+
+class Token(msgspec.Struct, frozen=True):
+    """One entry of a top-k list."""
+
+    id: int
+    logprob: float
+
+
+class Divergence(msgspec.Struct, frozen=True):
+    """The first wrong position of the answer: what both servers held likely, likeliest first."""
+
+    position: int
+    target: list[Token]
+    reference: list[Token]
+
+
+class StepRecord(msgspec.Struct, frozen=True):
+    """What the target said about one operation of the minimal plan."""
+
+    reused: int | None
+    computed: int | None
+    prompt: int
+    """Tokens of the prompt."""
+    tokens: list[int]
+    """The answer."""
+
+
+class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding. ``plan`` replays; the rest says how sure it is and why it happens."""
+
+    schema: int = SCHEMA
+    id: str
+    title: str
+    kind: str
+    oracle: str
+    known: bool = False
+    scenario: str
+    prologue: tuple[Operation, ...] = ()
+    plan: tuple[Operation, ...]
+    operations: int
+    wrong: int
+    """The step, counted from 1, that was answered wrongly."""
+    story: list[str]
+    explanation: list[str]
+    steps: list[StepRecord]
+    divergence: Divergence | None
+    settings: Settings
+    reproduced: Repeats
+    alone: Arm
+    control: Arm
+    bypass: Arm | None
+    reuse_witnessed: bool
+    max_abs_logprob_delta: float | None
+    bound: float | None
+    necessary: list[str]
+    stale_source: SourceRecord | None
+    mitigations: list[Mitigation]
+    minimal: bool
+    """False where time ran out before nothing more could be taken from the plan."""
+    original: tuple[Operation, ...]
+    found_s: float
+    seed: int
+
+
+class SuspectRecord(msgspec.Struct, frozen=True):
+    """A divergence that did not become a finding, and why."""
+
+    oracle: str
+    step: int
+    delta: float | None
+    bound: float | None
+    reason: str
+    plan: tuple[Operation, ...]
+    story: list[str]
+
+
+class RunRecord(msgspec.Struct, kw_only=True):
+    """run.json."""
+
+    schema: int = SCHEMA
+    verdict: Verdict = Verdict.INCONCLUSIVE
+    reasons: list[str] = []
+    seed: int = 0
+    elapsed_s: float = 0.0
+    numerics: str = ""
+    scenarios: list[str] = []
+    target: TargetRecord | None = None
+    reference: ReferenceRecord | None = None
+    settings: Settings | None = None
+    noise: list[Bound] = []
+    steps: int = 0
+    requests: Requests = Requests()
+    reuse: Reuse = Reuse()
+    exercised: dict[str, int] = {}
+    not_exercised: dict[str, str] = {}
+    time_to_first_finding_s: float | None = None
+    suspects: list[SuspectRecord] = []
+    reuse_lost: list[Any] = []
+    findings: list[FindingRecord] = []
+
+
+class FindingHeader(msgspec.Struct, frozen=True):
+    """The part of a finding file that is read before anything else of it."""
+
+    schema: int
+    id: str

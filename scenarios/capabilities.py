@@ -1,0 +1,38 @@
+"""Capabilities: what a server lets us ask and see, as data; strategies draw only what they allow."""
+
+from __future__ import annotations
+
+import msgspec
+
+from scenarios.prompts import TokenSpace
+
+
+class Capabilities(msgspec.Struct, frozen=True):
+    """Stated by a server adapter for one live server."""
+
+    space: TokenSpace
+    """Token ids for prompts; also how many fresh roots the server has in its life."""
+    context: int
+    """Most tokens that prompt and answer of one request may have together."""
+    top_logprobs: int = 0
+    """Length of the top-k list asked for at each position; 0: no logprobs."""
+    adapters: int = 0
+    request_scales: bool = False
+    """A request may name each adapter's scale."""
+    cached_counts: bool = False
+    bypass: bool = False
+    """A request can be made not to read the cache."""
+    slots: int = 1
+    chunk: int | None = None
+    """Prompt tokens computed in one step, where longer prompts are split."""
+    window: int | None = None
+    """Tokens that a sliding-window layer sees."""
+    recurrent: bool = False
+
+
+def lengths_that_matter(capabilities: Capabilities) -> tuple[int, ...]:
+    """Prompt lengths at and next to the target's own sizes, smallest first."""
+    sizes = [size for size in (capabilities.chunk, capabilities.window) if size is not None]
+    around = {size + step for size in sizes for step in (-1, 0, 1)}
+    limit = capabilities.context // 2
+    return tuple(sorted(length for length in around if 1 <= length <= limit))
