@@ -1,0 +1,223 @@
+"""Starts, watches and ends llama-servers of our own: the embedded one, or an executable of the user's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from fuzzer.errors import ServerStartError, UsageError
+from fuzzer.servers import loopback
+from fuzzer.servers.child_environment import child_environment
+from fuzzer.servers.llama_flag_table import HOST, MODEL, PORT
+from fuzzer.servers.llama_flags import LlamaFlags, missing_files, parse_flags
+from fuzzer.servers.server_log import ServerLog
+from fuzzer.servers.start_failure import cause_in, ending
+
+START_SECONDS = 120.0
+STOP_SECONDS = 5.0
+POLL_SECONDS = 0.003
+PORT_TRIES = 3
+TAIL_LINES = 20
+MESSAGE_LINES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to start: llama-server flags, and the executable that takes them when it is not the embedded one."""
+
+    flags: LlamaFlags
+    executable: Path | None = None
+    start_seconds: float = START_SECONDS
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command line that a person would type for the same server."""
+        return (str(self.executable or "llama-server"), *self.flags.argv())
+
+    @property
+    def fixed_port(self) -> int:
+        """The port that the flags ask for; 0 leaves it to us."""
+        return int(self.flags.get(PORT) or 0)
+
+    def child_argv(self, port: int) -> list[str]:
+        python = [sys.executable, "-P", "-m"]
+        flags = replace(self.flags, settings={**self.flags.settings, HOST: loopback.HOST, PORT: port}).argv()
+        if self.executable is None:
+            return [*python, "fuzzer.servers.embedded", *flags]
+        return [*python, "fuzzer.servers.guard", str(self.executable), *flags]
+
+
+def launch_embedded(flags: Sequence[str], *, start_seconds: float = START_SECONDS) -> LaunchedServer:
+    """The llama-server in the xllamacpp wheel, not yet started. Raises UsageError for flags that cannot work."""
+    parsed = _checked(parse_flags(flags))
+    if parsed.get(MODEL) is None:
+        raise UsageError("llama-server needs a model: give its file with --model.")
+    return LaunchedServer(Launch(parsed, None, start_seconds))
+
+
+def launch_binary(path: Path, flags: Sequence[str], *, start_seconds: float = START_SECONDS) -> LaunchedServer:
+    """A llama-server executable, not yet started; flags that we do not know are passed on as they are."""
+    executable = shutil.which(path)
+    if executable is None:
+        raise UsageError(f"{path} is not an executable file: --binary takes the path of a llama-server.")
+    return LaunchedServer(Launch(_checked(parse_flags(flags, keep_unknown=True)), Path(executable), start_seconds))
+
+
+def _checked(flags: LlamaFlags) -> LlamaFlags:
+    for path in missing_files(flags):
+        raise UsageError(f"There is no file {path}: check --model and --lora.")
+    return flags
+
+
+class LaunchedServer:
+    """One llama-server process on a loopback port; ``start`` or ``with`` starts it, ``restart`` gives it a fresh life.
+
+    Several can be started at once from several threads. ``url`` changes with each start unless the flags fix a port.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self.launch = launch
+        self.url = ""
+        self.pid = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: ServerLog | None = None
+        self._last_words = ""
+        self._ready = False
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return self.launch.command
+
+    @property
+    def returncode(self) -> int | None:
+        """How the process ended (minus the signal's number for a signal); None while it runs or before it started."""
+        return self._process.poll() if self._process else None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start and wait until it answers; raises ServerStartError with the cause and the last log lines."""
+        if self.launch.executable is None or self.launch.fixed_port:
+            return self._start_on(self.launch.fixed_port)
+        # An executable is told its port, which somebody may take between our look and its start.
+        for _ in range(PORT_TRIES - 1):
+            port = loopback.free_port()
+            with contextlib.suppress(loopback.PortInUseError):
+                return self._start_on(port)
+        return self._start_on(loopback.free_port())
+
+    def stop(self) -> None:
+        """End the process for certain, and everything that it started; harmless when it is not running."""
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._end(self._process)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._forget_log()
+        self._ready = False
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def log_tail(self, lines: int = TAIL_LINES) -> str:
+        """The last log lines; after ``stop`` the last words of the process that was stopped."""
+        return self._log.tail(lines) if self._log else "\n".join(self._last_words.splitlines()[-lines:])
+
+    def _start_on(self, port: int) -> None:
+        if self.alive():
+            raise RuntimeError("this server is running already: restart it, or stop it first")
+        self.stop()
+        if port and not loopback.is_free(port):
+            raise loopback.PortInUseError(f"Port {port} is in use: leave --port out or name a free one.")
+        deadline = time.monotonic() + self.launch.start_seconds
+        self._log = ServerLog()
+        self._process = self._spawn(self._log, port)
+        try:
+            self._await_announcement(self._process, port, deadline)
+            self._await_health(deadline)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _spawn(self, log: ServerLog, port: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.launch.child_argv(port),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log.fileno(),
+            env=child_environment(),
+            # Ctrl-C in the terminal is for stalefuzz, which still needs its servers to finish the write.
+            start_new_session=True,
+        )
+
+    def _await_announcement(self, process: subprocess.Popen[bytes], port: int, deadline: float) -> None:
+        """Read the one line that a child prints: its process id, and its address where it chose that itself."""
+        assert process.stdout is not None
+        line = b""
+        while not line.endswith(b"\n"):
+            readable, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+            if not readable:
+                raise self._failure(f"it was silent for {self.launch.start_seconds:g} s")
+            part = os.read(process.stdout.fileno(), 4096)
+            if not part:
+                process.wait(STOP_SECONDS)
+                raise self._failure(ending(process.returncode))
+            line += part
+        announced = json.loads(line)
+        self.pid = announced["pid"]
+        self.url = announced.get("url", f"http://{loopback.HOST}:{port}")
+
+    def _await_health(self, deadline: float) -> None:
+        while not (self.alive() and loopback.is_healthy(self.url)):
+            if self.returncode is not None:
+                raise self._failure(ending(self.returncode))
+            if time.monotonic() > deadline:
+                raise self._failure(f"it did not answer within {self.launch.start_seconds:g} s")
+            time.sleep(POLL_SECONDS)
+        self._ready = True
+
+    def _failure(self, ending: str) -> ServerStartError:
+        cause = cause_in(self.log_tail(200))
+        kind = loopback.PortInUseError if cause and cause.port_in_use else ServerStartError
+        log = "".join(f"\n    {line}" for line in self.log_tail(MESSAGE_LINES).splitlines())
+        sentence = f"{self.command[0]} did not start: {cause.sentence if cause else ending}."
+        return kind(f"{sentence} Its last log lines:{log}" if log else sentence)
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        if self._ready:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_SECONDS)
+                return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def _forget_log(self) -> None:
+        if self._log:
+            self._last_words = self._log.tail(TAIL_LINES)
+            self._log.close()
+            self._log = None
