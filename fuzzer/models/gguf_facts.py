@@ -46,7 +46,7 @@ def read_facts(path: Path) -> GGUFFacts:
     header = _header(path)
     kind = header.get("general.type", "model")
     if kind not in ("model", "adapter"):
-        raise UsageError(f"{path} is a GGUF of type {kind}; give a model or an adapter")
+        raise UsageError(f"{path} is a GGUF of type {kind!r}; give a model or an adapter")
     architecture = header.get("general.architecture")
     if not isinstance(architecture, str):
         raise UsageError(f"{path} does not name its architecture; give a GGUF that llama.cpp wrote")

@@ -23,6 +23,7 @@ params = llama.CommonParams()
 params.model.path, adapters = sys.argv[1], sys.argv[2:]
 params.lora_adapters = [llama.CommonAdapterLoraInfo(path, 0.0) for path in adapters]
 params.port, params.n_ctx, params.n_parallel, params.warmup = 0, 1024, 1, False
+params.n_gpu_layers = 0
 params.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
 params.cache_type_k = params.cache_type_v = llama.ggml_type.GGML_TYPE_F32
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1

@@ -94,5 +94,5 @@ def test_a_gguf_that_is_neither_model_nor_adapter(tmp_path: Path) -> None:
     writer = GGUFWriter(path, "clip")
     writer.add_type("mmproj")
     write_out(writer)
-    with pytest.raises(UsageError, match="is a GGUF of type mmproj"):
+    with pytest.raises(UsageError, match="is a GGUF of type 'mmproj'"):
         read_facts(path)
