@@ -112,9 +112,7 @@ def _silent_adapters(differential: Differential, noise: Noise) -> tuple[int, ...
     plan = Plan(tuple(Complete(Prompt(0, (Segment("a", 20),)), scales, _ANSWER) for scales in environments))
     answers = [step.outcome for step in differential.run(plan).theirs.steps]
     bound = noise.bound(None)
-    return tuple(
-        adapter for adapter, answer in enumerate(answers[1:]) if _delta(answers[0], answer) <= bound
-    )
+    return tuple(adapter for adapter, answer in enumerate(answers[1:]) if _delta(answers[0], answer) <= bound)
 
 
 def _delta(one: Observation | Failure, other: Observation | Failure) -> float:

@@ -68,9 +68,7 @@ class _Round:
     same run.
     """
 
-    def __init__(
-        self, differential: Differential, enough: Callable[[], bool], ran: Callable[[Pending], None]
-    ) -> None:
+    def __init__(self, differential: Differential, enough: Callable[[], bool], ran: Callable[[Pending], None]) -> None:
         self._differential = differential
         self._enough = enough
         self._ran = ran

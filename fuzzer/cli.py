@@ -18,7 +18,7 @@ from fuzzer.options import RunOptions, ServerOptions
 _UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[float]):
     """``90``, ``90s``, ``2m``, ``1h``, in seconds."""
 
     name = "duration"
@@ -41,7 +41,9 @@ def _server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _SERVER_OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
-    click.option("--launch", metavar="ENGINE", help="Launch this engine (default: llama.cpp, from the xllamacpp wheel)."),
+    click.option(
+        "--launch", metavar="ENGINE", help="Launch this engine (default: llama.cpp, from the xllamacpp wheel)."
+    ),
     click.option("--target", metavar="URL", help="Test the server that runs at URL."),
     click.option("--binary", type=click.Path(path_type=Path), help="Launch this llama-server executable."),
     click.option("--engine", metavar="NAME", help="Adapter for --target; detected when left out."),

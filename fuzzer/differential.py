@@ -15,7 +15,6 @@ from oracles.noise import Noise
 from oracles.observations import Observation, Trace
 from scenarios.plans import Plan
 
-
 _HISTORY = 2000
 """Plans remembered of one life of the target; with the tiny vocabulary no life has more."""
 

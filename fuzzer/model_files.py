@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from fuzzer.errors import UsageError
-from fuzzer.models.gguf_facts import read_facts
+from fuzzer.models.gguf_facts import adapter_facts, model_facts
 from fuzzer.models.tiny import tiny_model
 from fuzzer.options import ServerOptions
+from scenarios.capabilities import ModelShape
 
 _WHOLE = 1 << 30
 _SAMPLE = 16 << 20
@@ -25,12 +25,11 @@ class ModelFiles(msgspec.Struct, frozen=True):
     """The recipe of a tiny model, or the hash of a file."""
     adapter_names: tuple[str, ...]
     tiny: bool
-    window: int | None
-    recurrent: bool
+    shape: ModelShape
 
 
 def model_files(options: ServerOptions) -> ModelFiles:
-    """Find or write the files; raises UsageError where one is missing or of another kind than said."""
+    """Find or write the files; raises UsageError where one is missing or of another kind."""
     if options.model is not None:
         return _from_file(options.model, _paths(options.adapters or ()))
     return _tiny(options.tiny or "dense", options.adapters)
@@ -47,22 +46,19 @@ def _tiny(name: str, adapters: tuple[str, ...] | None) -> ModelFiles:
 
 def _tiny_files(name: str, adapters: tuple[Path, ...], names: tuple[str, ...]) -> ModelFiles:
     model = tiny_model(name)
-    return ModelFiles(model.path, adapters, model.recipe, names, True, model.window, model.recurrent)
+    return ModelFiles(model.path, adapters, model.recipe, names, True, ModelShape(model.window, model.recurrent))
 
 
 def _from_file(path: Path, adapters: tuple[Path, ...]) -> ModelFiles:
-    facts = read_facts(path)
-    if facts.is_adapter:
-        raise UsageError(f"{path} is an adapter, not a model; give it with --adapter")
+    facts = model_facts(path)
     names = tuple(content_name(adapter) for adapter in adapters)
-    return ModelFiles(path, adapters, content_name(path), names, False, facts.window, facts.recurrent)
+    return ModelFiles(path, adapters, content_name(path), names, False, ModelShape(facts.window, facts.recurrent))
 
 
 def _paths(adapters: tuple[str, ...]) -> tuple[Path, ...]:
     paths = tuple(Path(adapter) for adapter in adapters)
     for path in paths:
-        if not read_facts(path).is_adapter:
-            raise UsageError(f"{path} is a model, not an adapter; give it with --model")
+        adapter_facts(path)
     return paths
 
 

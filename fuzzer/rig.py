@@ -8,13 +8,14 @@ from pathlib import Path
 
 from fuzzer.calibration import Numerics
 from fuzzer.errors import UsageError
-from fuzzer.model_files import ModelFiles, model_files
+from fuzzer.model_files import model_files
 from fuzzer.options import ServerOptions
 from fuzzer.reference import Reference, ReferenceMode
-from fuzzer.servers.launched import LaunchedServer, engine_version, launch_binary, launch_embedded
+from fuzzer.servers.launched import LaunchedServer, launch_binary, launch_embedded
 from fuzzer.servers.llama_flags import LlamaFlags, parse_flags
 from fuzzer.servers.llama_launch import SWITCHES, portable, reference_flags, target_flags
 from fuzzer.servers.llama_server import ENGINE, LlamaServer
+from fuzzer.servers.wheel import engine_version
 from fuzzer.target import Target
 from reports.record import ReferenceRecord, Settings, TargetRecord
 
@@ -121,9 +122,10 @@ class Rig:
         return target_flags(user, self._files, exact=self.numerics is Numerics.EXACT)
 
     def _launch(self, flags: LlamaFlags) -> LaunchedServer:
-        if self._options.binary is not None:
-            return launch_binary(self._options.binary, flags.argv())
-        return launch_embedded(flags.argv())
+        binary = self._options.binary
+        server = launch_binary(binary, flags.argv()) if binary is not None else launch_embedded(flags.argv())
+        server.start()
+        return server
 
     def _launch_reference(self) -> Reference:
         assert self._reference_flags is not None
@@ -132,7 +134,7 @@ class Rig:
 
     def _connect(self, url: str) -> LlamaServer:
         version = None if self._options.binary is not None else engine_version()
-        return LlamaServer(url, version=version, hints=self._files)
+        return LlamaServer(url, version=version, shape=self._files.shape if self._files is not None else None)
 
     def _attach_reference(self) -> Reference:
         assert self._target is not None
@@ -178,6 +180,3 @@ def _check_attached(options: ServerOptions) -> None:
 def _check_executable(path: Path) -> None:
     if not path.is_file():
         raise UsageError(f"--binary {path}: there is no such file")
-
-
-__all__ = ["ModelFiles", "Rig"]

@@ -86,7 +86,11 @@ class Run:
         scenarios = self._scenarios(differential)
         self.record.scenarios = [scenario.name for scenario in scenarios]
         exploration = Exploration(
-            differential, scenarios, self._options.seed, enough=self._enough, ran=lambda run: self._ran(differential, run)
+            differential,
+            scenarios,
+            self._options.seed,
+            enough=self._enough,
+            ran=lambda run: self._ran(differential, run),
         )
         triage = Triage(lab, out_of_time=self._clock.over, elapsed=self._now)
         while (suspected := exploration.next_suspect()) is not None:
@@ -98,7 +102,9 @@ class Run:
         """The scenarios asked for, or all that this server can run but the controls."""
         capabilities = differential.target.server.capabilities
         asked = [by_name(name) for name in self._options.scenarios]
-        chosen = [scenario for scenario in asked if scenario] or [scenario for scenario in SCENARIOS if scenario.reports]
+        chosen = [scenario for scenario in asked if scenario] or [
+            scenario for scenario in SCENARIOS if scenario.reports
+        ]
         able: list[Scenario] = []
         for scenario in chosen:
             lacks = scenario.lacks(capabilities)
@@ -195,8 +201,7 @@ def _nothing_reused(record: RunRecord) -> str:
     if record.steps == 0:
         return "no plan was run, so nothing was tested; give it more --time"
     return (
-        f"no request of {record.steps} ever reused anything, so nothing was tested; "
-        "is the server's cache switched off?"
+        f"no request of {record.steps} ever reused anything, so nothing was tested; is the server's cache switched off?"
     )
 
 

@@ -38,7 +38,7 @@ class Target:
     def __init__(self, connect: Callable[[str], Server], *, process: Process | None = None, url: str = "") -> None:
         self._connect = connect
         self._process = process
-        self._url = url
+        self.url = url
         self.lives = 1
         self.server = connect(process.url if process is not None else url)
         self.roots = self._fresh_roots()

@@ -53,8 +53,12 @@ def largest_delta(ours: Sequence[TokenLogprob], theirs: Sequence[TokenLogprob]) 
         return 0.0
     left = {entry.id: entry.logprob for entry in ours}
     right = {entry.id: entry.logprob for entry in theirs}
-    shared = max((abs(_floored(value) - _floored(right[token])) for token, value in left.items() if token in right), default=0.0)
-    return max(shared, _beyond(left, right), _beyond(right, left))
+    return max(_apart(left, right), _beyond(left, right), _beyond(right, left))
+
+
+def _apart(left: dict[int, float], right: dict[int, float]) -> float:
+    shared = left.keys() & right.keys()
+    return max((abs(_floored(left[token]) - _floored(right[token])) for token in shared), default=0.0)
 
 
 def _beyond(mine: dict[int, float], other: dict[int, float]) -> float:

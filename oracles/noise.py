@@ -15,7 +15,7 @@ import msgspec
 SAFETY = 8.0
 """A bound is this many times the largest difference seen ..."""
 LEAST = 1e-4
-"""... and never below this. Rounding in float32 reaches 4e-5 in some thousand requests where a probe of 200 saw 2e-5."""
+"""... and never below this: rounding in float32 reaches 4e-5 in a thousand requests where a probe of 200 saw 2e-5."""
 
 
 class Tail(StrEnum):

@@ -7,6 +7,13 @@ import msgspec
 from scenarios.prompts import TokenSpace
 
 
+class ModelShape(msgspec.Struct, frozen=True):
+    """What a launcher knows of its model and a server may not tell."""
+
+    window: int | None = None
+    recurrent: bool = False
+
+
 class Capabilities(msgspec.Struct, frozen=True):
     """Stated by a server adapter for one live server."""
 

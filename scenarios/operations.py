@@ -31,6 +31,6 @@ def kind(operation: Operation) -> str:
 
 
 def scales_in_words(scales: tuple[AdapterScale, ...]) -> str:
-    """``a=0.5``, or ``a=0.5 b=1``; ``a=0`` alone where adapters are named and all are off; empty where none is named."""
+    """``a=0.5`` or ``a=0.5 b=1``; ``a=0`` where adapters are named and all are off; empty where none is named."""
     on = [f"{adapter_letter(scale.adapter)}={scale.scale:g}" for scale in scales if scale.scale != 0]
     return " ".join(on) if on or not scales else f"{adapter_letter(scales[0].adapter)}=0"

@@ -33,7 +33,9 @@ def probe_command(options: ServerOptions) -> Exit:
         record = Probed(0.0, rig.target_record(), rig.reference_record(), calibration.noise, rig.numerics, 0)
         console.print(probe_block(record), highlight=False, soft_wrap=True, end="")
         largest = max((bound.largest for bound in calibration.noise.bounds), default=0.0)
-        exact = "bit-exact" if largest == 0 else f"not bit-exact: legal computation moves logprobs by up to {largest:.1e}"
+        exact = (
+            "bit-exact" if largest == 0 else f"not bit-exact: legal computation moves logprobs by up to {largest:.1e}"
+        )
         console.print(f"  alone      {exact}; {calibration.hits} requests reused something", highlight=False)
         if calibration.silent_adapters:
             console.print(f"  note       {in_words(calibration.silent_adapters)} by accounting only", highlight=False)

@@ -100,5 +100,7 @@ def _judged(finding: FindingRecord, differential: Differential) -> Replayed:
 
 
 def _lacks(finding: FindingRecord, adapters: int) -> str | None:
-    needed = 1 + max((scale.adapter for operation in finding.plan for scale in operation.scales if scale.scale), default=-1)
+    needed = 1 + max(
+        (scale.adapter for operation in finding.plan for scale in operation.scales if scale.scale), default=-1
+    )
     return f"the plan needs {needed} adapters, the server has {adapters}" if needed > adapters else None

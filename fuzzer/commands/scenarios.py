@@ -12,5 +12,7 @@ def scenarios_command() -> None:
     """List the named scenarios."""
     table = Table("scenario", "what it does", "stands for", box=None, pad_edge=False)
     for scenario in SCENARIOS:
-        table.add_row(scenario.name, scenario.summary, ", ".join(scenario.reports) or "a control: clean on a sound server")
+        table.add_row(
+            scenario.name, scenario.summary, ", ".join(scenario.reports) or "a control: clean on a sound server"
+        )
     Console().print(table)

@@ -13,7 +13,7 @@ import msgspec
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.protocol import Request, RequestRefused
 from oracles.observations import Observation, Position, TokenLogprob
-from scenarios.capabilities import Capabilities
+from scenarios.capabilities import Capabilities, ModelShape
 from scenarios.prompts import TokenSpace
 
 ENGINE = "llama.cpp"
@@ -58,18 +58,18 @@ class _Adapter(msgspec.Struct, frozen=True):
 class LlamaServer:
     """A llama-server that answers at ``url``.
 
-    ``version`` and ``hints`` (window, recurrent, chunk) are for what the launcher knows and the server does not tell.
+    ``version`` and ``shape`` are for what a launcher knows and the server does not tell.
     """
 
     engine = ENGINE
 
-    def __init__(self, url: str, *, version: str | None = None, hints: Capabilities | None = None) -> None:
+    def __init__(self, url: str, *, version: str | None = None, shape: ModelShape | None = None) -> None:
         self._connection = Connection(url)
         self.url = url
         self._connection.reach()
         self._props = decode(self._connection.get("/props"), _Props)
         self.version = version or self._props.build_info
-        self.capabilities = self._state_capabilities(hints)
+        self.capabilities = self._state_capabilities(shape or ModelShape())
 
     def complete(self, request: Request) -> Observation:
         """Send one request and wait for the whole answer; tokens, top-k lists and counts as the server gives them."""
@@ -102,10 +102,10 @@ class LlamaServer:
         """Close the kept connection."""
         self._connection.close()
 
-    def _state_capabilities(self, hints: Capabilities | None) -> Capabilities:
+    def _state_capabilities(self, shape: ModelShape) -> Capabilities:
         vocabulary = self._vocabulary()
         space = TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS))
-        found = Capabilities(
+        return Capabilities(
             space=space,
             context=self._props.default_generation_settings.n_ctx,
             top_logprobs=min(vocabulary, _TOP_K),
@@ -114,10 +114,9 @@ class LlamaServer:
             cached_counts=True,
             bypass=True,
             slots=self._props.total_slots,
+            window=shape.window,
+            recurrent=shape.recurrent,
         )
-        if hints is None:
-            return found
-        return msgspec.structs.replace(found, chunk=hints.chunk, window=hints.window, recurrent=hints.recurrent)
 
     def _vocabulary(self) -> int:
         models = self._connection.get_json("/v1/models")

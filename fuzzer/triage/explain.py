@@ -36,7 +36,7 @@ def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Exp
 
 
 def mitigations(lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str, ...]]) -> tuple[Mitigation, ...]:
-    """Try each switch (words for a reader, flags for the server) on a fresh server of ours; none where it is not ours."""
+    """Try each switch (words for a reader, flags for the server) on a fresh server of ours; none on another's."""
     if not lab.has_fresh:
         return ()
     return tuple(Mitigation(words, _clean_with(lab, plan, wrong, flags)) for words, flags in switches.items())

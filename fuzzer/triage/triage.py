@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from fuzzer.differential import Differential, Outcome
+from fuzzer.differential import Outcome
 from fuzzer.triage import wording
 from fuzzer.triage.confirm import Confirmation, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
@@ -147,7 +147,7 @@ def _family(oracle: Oracle) -> str:
 
 
 def _wrong_step(outcome: Outcome, oracle: Oracle) -> int | None:
-    """The first step that is wrong in the way of ``oracle``; a token that flips and a logprob that moves are one way."""
+    """The first step that is wrong in the way of ``oracle``; a flipped token and a moved logprob are one way."""
     return next((one.step for one in outcome.suspects if _family(one.oracle) == _family(oracle)), None)
 
 
