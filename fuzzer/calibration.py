@@ -13,7 +13,7 @@ from fuzzer.differential import Differential, Outcome
 from fuzzer.errors import CannotJudge
 from oracles.comparison import compare
 from oracles.judgement import legal_differences
-from oracles.noise import Noise, Tail, measured
+from oracles.noise import Noise, Situation, Tail, measured
 from oracles.observations import Failure, Observation
 from scenarios.capabilities import Capabilities
 from scenarios.environment import AdapterScale, adapter_letter
@@ -61,7 +61,7 @@ def calibrate(differential: Differential, numerics: Numerics) -> Calibration:
     ]
     samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
     _check_cold(outcomes, samples, ceiling)
-    noise = measured((tail, delta) for tail, delta in samples if delta <= ceiling)
+    noise = measured((situation, delta) for situation, delta in samples if delta <= ceiling)
     return Calibration(
         noise=noise,
         hits=sum(outcome.ours.hits for outcome in outcomes),
@@ -85,7 +85,7 @@ def _plans(capabilities: Capabilities, scales: tuple[AdapterScale, ...]) -> list
     """Cold, the same again, and longer by tails of each class."""
     longest = capabilities.context // 2
     starts = [length for length in (5, 20, 60) if length < longest][:_ROUNDS]
-    return [Plan(tuple(Complete(prompt, scales, _ANSWER) for prompt in _growing(start))) for start in starts]
+    return [Plan(tuple(Complete(prompt=prompt, scales=scales, tokens=_ANSWER) for prompt in _growing(start))) for start in starts]
 
 
 def _growing(start: int) -> list[Prompt]:
@@ -94,11 +94,11 @@ def _growing(start: int) -> list[Prompt]:
     return [Prompt(0, (trunk, Segment("b", tail)) if tail else (trunk,)) for tail in tails]
 
 
-def _check_cold(outcomes: list[Outcome], samples: list[tuple[Tail, float]], ceiling: float) -> None:
+def _check_cold(outcomes: list[Outcome], samples: list[tuple[Situation, float]], ceiling: float) -> None:
     refused = next((step.outcome for outcome in outcomes for step in outcome.ours.steps), None)
     if not samples and isinstance(refused, Failure):
         raise CannotJudge(f"the target refuses plain requests: {refused.reason}")
-    cold = [delta for tail, delta in samples if tail is Tail.COLD]
+    cold = [delta for situation, delta in samples if situation == Situation(Tail.COLD)]
     if cold and max(cold) > ceiling:
         raise CannotJudge(
             f"target and reference differ by {max(cold):.2g} on a request that neither has seen: not the same model, "
@@ -109,9 +109,9 @@ def _check_cold(outcomes: list[Outcome], samples: list[tuple[Tail, float]], ceil
 def _silent_adapters(differential: Differential, noise: Noise) -> tuple[int, ...]:
     capabilities = differential.target.server.capabilities
     environments = _environments(capabilities)
-    plan = Plan(tuple(Complete(Prompt(0, (Segment("a", 20),)), scales, _ANSWER) for scales in environments))
+    plan = Plan(tuple(Complete(prompt=Prompt(0, (Segment("a", 20),)), scales=scales, tokens=_ANSWER) for scales in environments))
     answers = [step.outcome for step in differential.run(plan).theirs.steps]
-    bound = noise.bound(None)
+    bound = noise.bound()
     return tuple(adapter for adapter, answer in enumerate(answers[1:]) if _delta(answers[0], answer) <= bound)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from fuzzer.execution import run_plan
+from fuzzer.execution import Roots, asked_by, asked_in, run_plan
 from fuzzer.reference import Reference, ReferenceMode
 from fuzzer.target import Target
 from oracles.comparison import compare
@@ -74,16 +74,19 @@ class Differential:
         self._pool = pool
 
     def begin(self, plan: Plan, *, reuse: bool = True) -> Pending:
-        """Run the target's leg of ``plan`` on fresh roots; the reference's leg goes on in its own thread."""
-        self.target.prepare(plan.roots)
+        """Run the target's leg of ``plan`` on fresh roots, the reference's beside it in its own thread.
+
+        Where a prompt goes on after an answer, and where the target is its own reference, the reference's leg can only
+        begin when the target's is done.
+        """
+        self.target.prepare(plan.roots + plan.fillers)
         self._remember(plan)
-        roots = self.target.roots.take(plan.roots)
-        if self.reference.mode is ReferenceMode.BYPASS:
-            ours = run_plan(self.target.server, plan, roots, reuse=reuse)
-            leg = self._pool.submit(self.reference.run, plan, roots)
-        else:
-            leg = self._pool.submit(self.reference.run, plan, roots)
-            ours = run_plan(self.target.server, plan, roots, reuse=reuse)
+        roots = Roots(self.target.roots.take(plan.roots), self.target.roots.take(plan.fillers))
+        asked = None if self.reference.mode is ReferenceMode.BYPASS else asked_by(plan, roots, self.target.server)
+        leg = self._pool.submit(self.reference.run, asked) if asked is not None else None
+        ours = run_plan(self.target.server, plan, roots, reuse=reuse)
+        if leg is None:
+            leg = self._pool.submit(self.reference.run, asked_in(ours))
         self.requests += len(ours.steps)
         return Pending(self, plan, ours, leg)
 
