@@ -142,6 +142,14 @@ class LaunchedServer:
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    def wait(self, seconds: float) -> int | None:
+        """How the process ended, given that long to do so: a crash breaks connections some milliseconds before."""
+        if self._process is None:
+            return None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self._process.returncode
+
     def log_tail(self, lines: int = TAIL_LINES) -> str:
         """The last log lines; after ``stop`` the last words of the process that was stopped."""
         return self._log.tail(lines) if self._log else "\n".join(self._last_words.splitlines()[-lines:])

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import tiny_gguf
 
+from fuzzer.servers import loopback
 from fuzzer.servers.child_environment import PACKAGE_ROOT
 
 # Like llama-server it never looks at its standard input: the pipe put there stays open as long as it lives itself.
@@ -47,3 +50,10 @@ def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Path:
     script.write_text(DEAF_SERVER.format(python=sys.executable, root=str(PACKAGE_ROOT)))
     script.chmod(0o755)
     return script
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    """A port on which something listens that never answers."""
+    with socket.create_server((loopback.HOST, 0)) as listener:
+        yield listener.getsockname()[1]

@@ -115,7 +115,7 @@ def test_without_a_slot_count_it_does_as_the_executable_does(model: list[str]) -
 
 
 def test_numerics_batches_and_threads(model: list[str]) -> None:
-    flags = "-np 1 -fa off -ctk f32 -ctv f32 -b 64 -ub 32 -t 1 -lv 5".split()
+    flags = ["-np", "1", "-fa", "off", "-ctk", "f32", "-ctv", "f32", "-b", "64", "-ub", "32", "-lv", "5"]
     with launch_embedded([*model, *flags]) as server:
         log = server.log_tail(1000)
     assert "flash_attn            = disabled" in log

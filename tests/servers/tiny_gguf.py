@@ -63,7 +63,8 @@ def _add_vocabulary(writer: gguf.GGUFWriter) -> None:
 
 def _model_tensors(rng: np.random.Generator) -> Tensors:
     def normal(*shape: int, gain: float = 1.0) -> Weights:
-        return (rng.standard_normal(shape) * gain / np.sqrt(shape[-1])).astype(np.float32)
+        weights: Weights = (rng.standard_normal(shape) * gain / np.sqrt(shape[-1])).astype(np.float32)
+        return weights
 
     yield "token_embd.weight", rng.standard_normal((VOCABULARY, WIDTH)).astype(np.float32)
     yield "output_norm.weight", np.ones(WIDTH, np.float32)
