@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import tiny_gguf
 
-from fuzzer.servers import loopback
 from fuzzer.servers.child_environment import PACKAGE_ROOT
+from fuzzer.servers.llama_flags import LOOPBACK
 
 # Like llama-server it never looks at its standard input: the pipe put there stays open as long as it lives itself.
 DEAF_SERVER = """#!{python} -P
@@ -55,5 +55,5 @@ def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def taken_port() -> Iterator[int]:
     """A port on which something listens that never answers."""
-    with socket.create_server((loopback.HOST, 0)) as listener:
+    with socket.create_server((LOOPBACK, 0)) as listener:
         yield listener.getsockname()[1]

@@ -39,6 +39,14 @@ def test_flags_that_we_do_not_know_reach_it_unchanged(llama_server: Path, model:
         assert server.command[-2:] == ("--from-the-future", "eleven")
 
 
+def test_it_is_found_in_the_working_folder_and_on_the_path(llama_server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(llama_server.parent)
+    assert launch_binary(Path("./llama-server"), []).command == (str(llama_server),)
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("PATH", str(llama_server.parent))
+    assert launch_binary(Path("llama-server"), []).command == (str(llama_server),)
+
+
 def test_it_comes_back_after_a_crash(llama_server: Path, model: list[str]) -> None:
     with launch_binary(llama_server, [*model, "-np", "1"]) as server:
         killed = server.pid
