@@ -14,7 +14,7 @@ from fuzzer.errors import CannotJudge
 from oracles.comparison import compare
 from oracles.judgement import legal_differences
 from oracles.noise import Noise, Situation, Tail, measured
-from oracles.observations import Failure, Observation
+from oracles.observations import Done, Failure, Observation
 from scenarios.capabilities import Capabilities
 from scenarios.environment import AdapterScale, adapter_letter
 from scenarios.operations import Complete
@@ -85,7 +85,10 @@ def _plans(capabilities: Capabilities, scales: tuple[AdapterScale, ...]) -> list
     """Cold, the same again, and longer by tails of each class."""
     longest = capabilities.context // 2
     starts = [length for length in (5, 20, 60) if length < longest][:_ROUNDS]
-    return [Plan(tuple(Complete(prompt=prompt, scales=scales, tokens=_ANSWER) for prompt in _growing(start))) for start in starts]
+    return [
+        Plan(tuple(Complete(prompt=prompt, scales=scales, tokens=_ANSWER) for prompt in _growing(start)))
+        for start in starts
+    ]
 
 
 def _growing(start: int) -> list[Prompt]:
@@ -109,13 +112,15 @@ def _check_cold(outcomes: list[Outcome], samples: list[tuple[Situation, float]],
 def _silent_adapters(differential: Differential, noise: Noise) -> tuple[int, ...]:
     capabilities = differential.target.server.capabilities
     environments = _environments(capabilities)
-    plan = Plan(tuple(Complete(prompt=Prompt(0, (Segment("a", 20),)), scales=scales, tokens=_ANSWER) for scales in environments))
+    plan = Plan(
+        tuple(Complete(prompt=Prompt(0, (Segment("a", 20),)), scales=scales, tokens=_ANSWER) for scales in environments)
+    )
     answers = [step.outcome for step in differential.run(plan).theirs.steps]
     bound = noise.bound()
     return tuple(adapter for adapter, answer in enumerate(answers[1:]) if _delta(answers[0], answer) <= bound)
 
 
-def _delta(one: Observation | Failure, other: Observation | Failure) -> float:
+def _delta(one: Observation | Failure | Done, other: Observation | Failure | Done) -> float:
     if isinstance(one, Observation) and isinstance(other, Observation):
         return compare(one, other).delta
     return 0.0

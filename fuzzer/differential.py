@@ -58,7 +58,12 @@ class Pending:
     def outcome(self) -> Outcome:
         """Wait for the reference and judge."""
         theirs = self._differential.settle(self.ours, self._reference_leg.result())
-        return Outcome(self.plan, self.ours, theirs, judge(self.ours, theirs, self._differential.noise))
+        return Outcome(
+            self.plan,
+            self.ours,
+            theirs,
+            judge(self.ours, theirs, self._differential.noise, accounting=self._differential.accounts),
+        )
 
 
 class Differential:
@@ -87,8 +92,14 @@ class Differential:
         ours = run_plan(self.target.server, plan, roots, reuse=reuse)
         if leg is None:
             leg = self._pool.submit(self.reference.run, asked_in(ours))
-        self.requests += len(ours.steps)
+        self.requests += sum(1 for step in ours.steps if step.prompt)
         return Pending(self, plan, ours, leg)
+
+    @property
+    def accounts(self) -> bool:
+        """Whether the server's count of reused tokens can be held to an exact model."""
+        capabilities = self.target.server.capabilities
+        return capabilities.cached_counts and not capabilities.approximate_reuse
 
     def before(self, plan: Plan) -> list[Plan]:
         """The plans that ran in this life of the target before ``plan`` did, oldest first."""

@@ -58,8 +58,7 @@ def asked_by(plan: Plan, roots: Roots, server: Server) -> list[Asked | None] | N
 def asked_in(trace: Trace) -> list[Asked | None]:
     """What each operation asked, from the trace of its run."""
     return [
-        Asked(step.prompt, step.environment, step.asked, step.sampling) if step.prompt else None
-        for step in trace.steps
+        Asked(step.prompt, step.environment, step.asked, step.sampling) if step.prompt else None for step in trace.steps
     ]
 
 
@@ -122,7 +121,12 @@ class _Execution:
         return self._asked(at, operation, prompt, Observation([]), None)
 
     def _asked(
-        self, at: int, operation: Complete | Start, prompt: tuple[int, ...], outcome: Observation | Failure, span: Span | None
+        self,
+        at: int,
+        operation: Complete | Start,
+        prompt: tuple[int, ...],
+        outcome: Observation | Failure,
+        span: Span | None,
     ) -> Step:
         return Step(
             outcome=outcome,

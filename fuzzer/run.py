@@ -107,7 +107,7 @@ class Run:
         ]
         able: list[Scenario] = []
         for scenario in chosen:
-            lacks = scenario.lacks(capabilities)
+            lacks = scenario.missing(capabilities)
             if lacks is None:
                 able.append(scenario)
             else:
@@ -116,7 +116,7 @@ class Run:
             return able
         if self._options.scenarios:
             raise CannotJudge("; ".join(f"{name}: {why}" for name, why in self.record.not_exercised.items()))
-        return [scenario for scenario in SCENARIOS if scenario.lacks(capabilities) is None]
+        return [scenario for scenario in SCENARIOS if scenario.missing(capabilities) is None]
 
     def _investigate(self, triage: Triage, outcome: Outcome, scenario: Scenario) -> None:
         suspect = outcome.suspects[0]

@@ -21,7 +21,9 @@ def reusable(trace: Trace, at: int) -> int | None:
         return None
     ended = mine.span.ended
     others = (
-        step for other, step in enumerate(trace.steps) if other != at and step.span is not None and step.span.sent < ended
+        step
+        for other, step in enumerate(trace.steps)
+        if other != at and step.span is not None and step.span.sent < ended
     )
     return max((_shared(mine, step) for step in others if _may_lend(step, mine)), default=0)
 

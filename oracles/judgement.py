@@ -95,9 +95,7 @@ def _judge_reuse(at: int, trace: Trace) -> Suspect | None:
     if ours is None or ours.reused is None or allowed is None or ours.reused <= allowed:
         return None
     reason = f"{ours.reused} tokens reused where at most {allowed} could be"
-    return Suspect(
-        at, Oracle.ACCOUNTING, reused=ours.reused, computed=ours.computed, allowed=allowed, reason=reason
-    )
+    return Suspect(at, Oracle.ACCOUNTING, reused=ours.reused, computed=ours.computed, allowed=allowed, reason=reason)
 
 
 def situation(trace: Trace, at: int) -> Situation:

@@ -35,6 +35,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     adapter_names: bool = False
     """A request may name one adapter, which is then fully on."""
     cached_counts: bool = False
+    approximate_reuse: bool = False
+    """The server was told to reuse what only resembles a prefix; its answers are then approximate by design."""
     bypass: bool = False
     """A request can be made not to read the cache."""
     salts: bool = False

@@ -28,8 +28,8 @@ from scenarios.plans import Plan
 class World(msgspec.Struct):
     """What a server has been told so far."""
 
-    scales: tuple[AdapterScale, ...] = ()
-    """Global ones; meaningful once a plan has set them."""
+    scales: tuple[AdapterScale, ...] | None = None
+    """Global ones; unknown until a plan has set them."""
     versions: dict[int, int] = {}
     weights: int = 0
 
@@ -45,12 +45,12 @@ class World(msgspec.Struct):
             case _:
                 pass
 
-    def of(self, request: Complete | Start) -> Environment:
-        """The environment of a request sent now."""
+    def of(self, request: Complete | Start) -> Environment | None:
+        """The environment of a request sent now; None where it hangs on what nobody has set."""
         scales = self.scales if request.scales is None else request.scales
-        versioned = [
-            AdapterScale(scale.adapter, scale.scale, self.versions.get(scale.adapter, 0)) for scale in scales
-        ]
+        if scales is None:
+            return None
+        versioned = [AdapterScale(scale.adapter, scale.scale, self.versions.get(scale.adapter, 0)) for scale in scales]
         return environment(versioned, salt=request.salt, weights=self.weights)
 
 
@@ -59,7 +59,7 @@ _CHANGES = (SetScales, Reload, Unload, ReloadWeights, Sleep)
 
 
 def entitlements(plan: Plan) -> list[Environment | None]:
-    """For each operation of a plan the environment of its answer; None where there is none, or it may be mixed."""
+    """For each operation of a plan the environment of its answer; None where there is none, or none is known."""
     world = World()
     for operation in plan.prologue:
         world.tell(operation)

@@ -7,7 +7,7 @@ indexes right: see ``scenarios.plans``.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Union
+from typing import Union, get_args
 
 import msgspec
 
@@ -142,7 +142,7 @@ class Other(msgspec.Struct, frozen=True, tag="other", tag_field="op"):
     task: Task = Task.TOKENIZE
 
 
-Operation = Union[
+Operation = Union[  # noqa: UP007 - its members are listed at run time
     Complete,
     Start,
     Await,
@@ -165,7 +165,7 @@ Request = Complete | Start
 Reference = Await | Join | Abort
 """Operations that speak of a request started earlier."""
 
-KINDS: tuple[str, ...] = tuple(str(kind.__struct_config__.tag) for kind in Operation.__args__)
+KINDS: tuple[str, ...] = tuple(str(member.__struct_config__.tag) for member in get_args(Operation))
 
 
 def kind(operation: Operation) -> str:

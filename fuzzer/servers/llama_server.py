@@ -27,7 +27,7 @@ _SPECIAL_TOKENS = 4
 _FIELDS = ["completion_probabilities", "timings", "id_slot"]
 """All that is read of an answer; the rest, the prompt and every setting again, is not sent then."""
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
-_REQUESTS = {
+_REQUESTS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repeat_penalty": 1.5, "repeat_last_n": 64, "presence_penalty": 0.5},
     Sampling.GRAMMAR: {"grammar": "root ::= [a-z ]*"},
     Sampling.SEEDED: {"temperature": 1.0, "seed": 7},
