@@ -14,7 +14,7 @@ from fuzzer.errors import CannotJudge, UsageError
 from fuzzer.options import RunOptions
 from fuzzer.rig import Rig
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.triage import Case, Duplicate, Triage
+from fuzzer.triage.triage import Case, Duplicate, Rounding, Triage
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
@@ -92,7 +92,7 @@ class Run:
             enough=self._enough,
             ran=lambda run: self._ran(differential, run),
         )
-        triage = Triage(lab, out_of_time=self._clock.over, elapsed=self._now)
+        triage = Triage(lab, self._rig.numerics, out_of_time=self._clock.over, elapsed=self._now)
         while (suspected := exploration.next_suspect()) is not None:
             self._investigate(triage, *suspected)
             if self._options.fail_fast and any(not finding.known for finding in self.record.findings):
@@ -134,8 +134,8 @@ class Run:
             case SuspectRecord() as unconfirmed:
                 self.record.suspects.append(unconfirmed)
                 self._sink(events.Dropped(self._now(), unconfirmed))
-            case Duplicate():
-                pass
+            case Duplicate() | Rounding():
+                self.record.noise = list(triage.noise.bounds)
 
     def _found(self, finding: FindingRecord) -> None:
         self.record.findings.append(finding)

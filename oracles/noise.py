@@ -73,16 +73,23 @@ class Noise(msgspec.Struct, frozen=True):
                 return known.bound
         return max((known.bound for known in self.bounds), default=LEAST)
 
+    def widened(self, samples: Iterable[tuple[Situation, float]]) -> Noise:
+        """These bounds with further samples of legal computation taken in."""
+        seen = {known.situation: known for known in self.bounds}
+        for situation, delta in samples:
+            known = seen.get(str(situation), Bound(str(situation), LEAST, 0, 0.0))
+            largest = max(known.largest, delta)
+            seen[known.situation] = Bound(known.situation, _safe(largest), known.samples + 1, largest)
+        return Noise(tuple(seen[name] for name in _ORDER if name in seen))
+
 
 def measured(samples: Iterable[tuple[Situation, float]]) -> Noise:
     """Noise from pairs of class and |delta logprob| of legal computations."""
-    seen: dict[str, list[float]] = {}
-    for situation, delta in samples:
-        seen.setdefault(str(situation), []).append(delta)
-    order = [str(Situation(tail, beside)) for beside in (False, True) for tail in Tail]
-    return Noise(tuple(_bound(name, seen[name]) for name in order if name in seen))
+    return Noise(()).widened(samples)
 
 
-def _bound(situation: str, deltas: list[float]) -> Bound:
-    largest = max(deltas)
-    return Bound(situation, max(SAFETY * largest, LEAST), len(deltas), largest)
+def _safe(largest: float) -> float:
+    return max(SAFETY * largest, LEAST)
+
+
+_ORDER = [str(Situation(tail, beside)) for beside in (False, True) for tail in Tail]

@@ -72,6 +72,15 @@ def simpler_scales(plan: Plan) -> Candidates:
         if isinstance(operation, (Complete, Start, SetScales, Evict)):
             for simpler in simpler_spellings(operation.scales):
                 yield replaced(plan, at, msgspec.structs.replace(operation, scales=simpler))
+    yield from _simpler_prologue(plan)
+
+
+def _simpler_prologue(plan: Plan) -> Candidates:
+    for at, operation in enumerate(plan.prologue):
+        if isinstance(operation, SetScales):
+            for simpler in simpler_spellings(operation.scales):
+                prologue = (*plan.prologue[:at], SetScales(simpler), *plan.prologue[at + 1 :])
+                yield msgspec.structs.replace(plan, prologue=prologue)
 
 
 def simpler_paths(plan: Plan) -> Candidates:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from fuzzer.calibration import CEILING, Numerics, recalibrate
 from fuzzer.differential import Differential, Outcome
 from fuzzer.triage import kinds, wording
 from fuzzer.triage.confirm import Confirmation, confirm
@@ -15,7 +16,8 @@ from fuzzer.triage.reduce import Reduction
 from oracles.arms import own_spelling
 from oracles.attribution import fingerprint
 from oracles.evidence import Verdict, decide, reuse_witnessed
-from oracles.judgement import Oracle, Suspect
+from oracles.judgement import Oracle, Suspect, judge
+from oracles.noise import Noise
 from oracles.observations import Observation, Step
 from reports.record import (
     Divergence,
@@ -65,17 +67,31 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     switches: dict[str, tuple[str, ...]]
 
 
+class Rounding(msgspec.Struct, frozen=True):
+    """A suspect that legal computation in the same shapes explains; the bounds were widened by what was seen."""
+
+
 class Triage:
     """Investigates suspects of one run; knows the findings made so far by their fingerprint."""
 
-    def __init__(self, lab: Lab, *, out_of_time: Callable[[], bool], elapsed: Callable[[], float]) -> None:
+    def __init__(
+        self, lab: Lab, numerics: Numerics, *, out_of_time: Callable[[], bool], elapsed: Callable[[], float]
+    ) -> None:
         self._lab = lab
+        self._numerics = numerics
         self._out_of_time = out_of_time
         self._elapsed = elapsed
         self._known: set[str] = set()
 
-    def investigate(self, outcome: Outcome, case: Case) -> FindingRecord | SuspectRecord | Duplicate:
+    @property
+    def noise(self) -> Noise:
+        """The bounds, as far as they are known by now."""
+        return self._lab.live.noise
+
+    def investigate(self, outcome: Outcome, case: Case) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
         """Reduce, explain, confirm."""
+        if self._is_rounding(outcome):
+            return Rounding()
         minimal = self._reduce(outcome)
         if minimal is None:
             return _unconfirmed(outcome, outcome.suspects[0], "did not come back on fresh roots or a fresh server")
@@ -99,6 +115,14 @@ class Triage:
         self._known.add(name)
         helps = mitigations(self._lab, minimal.plan, minimal.wrong, case.switches)
         return _finding(name, minimal, why, confirmation, helps, original, case, self._elapsed())
+
+    def _is_rounding(self, outcome: Outcome) -> bool:
+        """Whether a small difference is within what the same shapes give lawfully."""
+        suspect, live = outcome.suspects[0], self._lab.live
+        if suspect.delta is None or suspect.delta > CEILING[self._numerics]:
+            return False
+        live.noise = recalibrate(live, outcome.plan, suspect.step, self._numerics)
+        return not judge(outcome.ours, outcome.theirs, live.noise, accounting=live.accounts)
 
     def _reduce(self, outcome: Outcome) -> Minimal | None:
         live = self._lab.live
