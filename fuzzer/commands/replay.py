@@ -83,20 +83,27 @@ def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack) -> Replayed:
     stack.callback(reference.server.close)
     stack.callback(rig.stop)
     differential = Differential(target, reference, Noise(()), pool=pool)
-    differential.noise = calibrate(differential, rig.numerics).noise
+    calibration = calibrate(differential, rig.numerics)
+    differential.noise = calibration.noise
     lacks = _lacks(finding, target.server.capabilities.adapters)
-    return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, differential)
+    return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, differential, calibration.hits)
 
 
-def _judged(finding: FindingRecord, differential: Differential) -> Replayed:
+def _judged(finding: FindingRecord, differential: Differential, hits: int) -> Replayed:
+    """``hits``: requests before the plan that reused something, all of them lawfully."""
     plan, wrong = plan_of(finding), finding.wrong - 1
     shown = [not differential.run(plan).arm(wrong).clean for _ in range(_TRIALS)]
     if any(shown):
         return Replayed(Result.REPRODUCED, f"step {finding.wrong} wrong in {sum(shown)} of {_TRIALS} runs")
     lawful = differential.run(control_arm(plan, wrong) or plan).arm(wrong)
-    if finding.reuse_witnessed and not lawful.reused:
-        return Replayed(Result.ERROR, "nothing was reused, not even where that is lawful: this tests nothing")
-    return Replayed(Result.FIXED, f"right in {_TRIALS} of {_TRIALS} runs; lawful reuse of {lawful.reused} tokens works")
+    right = f"right in {_TRIALS} of {_TRIALS} runs"
+    if not finding.reuse_witnessed:
+        return Replayed(Result.FIXED, right)
+    if lawful.reused:
+        return Replayed(Result.FIXED, f"{right}; lawful reuse of {lawful.reused} tokens works")
+    if hits:
+        return Replayed(Result.FIXED, f"{right}; the server reuses ({hits} requests before), but no longer here")
+    return Replayed(Result.ERROR, "nothing was reused, not even where that is lawful: this tests nothing")
 
 
 def _lacks(finding: FindingRecord, adapters: int) -> str | None:
