@@ -43,6 +43,10 @@ class Failure(msgspec.Struct, frozen=True):
 
     reason: str
     status: int | None = None
+    lost: bool = False
+    """The server itself is gone: dead, hung or out of reach."""
+    log: str = ""
+    """The last lines of its log."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -66,6 +70,12 @@ class Trace(msgspec.Struct, frozen=True):
         return [step.outcome for step in self.steps if isinstance(step.outcome, Observation)]
 
     @property
+    def lost(self) -> Failure | None:
+        """How the server was lost on the way, if it was; the trace then ends with the step that lost it."""
+        last = self.steps[-1].outcome if self.steps else None
+        return last if isinstance(last, Failure) and last.lost else None
+
+    @property
     def hits(self) -> int:
         """Requests for which the server says that it reused something."""
         return sum(1 for observation in self.observations if observation.reused)
@@ -74,3 +84,9 @@ class Trace(msgspec.Struct, frozen=True):
     def reused_tokens(self) -> int:
         """Prompt tokens not computed, over all requests."""
         return sum(observation.reused or 0 for observation in self.observations)
+
+
+def with_last(trace: Trace, outcome: Observation | Failure) -> Trace:
+    """The trace with another outcome of its last step."""
+    *before, last = trace.steps
+    return Trace([*before, msgspec.structs.replace(last, outcome=outcome)])

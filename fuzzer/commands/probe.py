@@ -27,7 +27,7 @@ def probe_command(options: ServerOptions) -> Exit:
     with interruptible(), ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(1))
         target, reference = rig.start(stack.enter_context(ThreadPoolExecutor(2)))
-        stack.callback(reference.server.close)
+        stack.callback(reference.close)
         stack.callback(rig.stop)
         calibration = calibrate(Differential(target, reference, Noise(()), pool=pool), rig.numerics)
         record = Probed(0.0, rig.target_record(), rig.reference_record(), calibration.noise, rig.numerics, 0)

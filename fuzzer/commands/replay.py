@@ -80,7 +80,7 @@ def _replay_file(path: Path, options: ServerOptions) -> Replayed:
 def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack) -> Replayed:
     pool = stack.enter_context(ThreadPoolExecutor(1))
     target, reference = rig.start(stack.enter_context(ThreadPoolExecutor(2)))
-    stack.callback(reference.server.close)
+    stack.callback(reference.close)
     stack.callback(rig.stop)
     differential = Differential(target, reference, Noise(()), pool=pool)
     calibration = calibrate(differential, rig.numerics)

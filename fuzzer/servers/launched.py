@@ -27,6 +27,7 @@ from fuzzer.servers.start_failure import cause_in, ending
 
 START_SECONDS = 120.0
 STOP_SECONDS = 5.0
+DYING_SECONDS = 0.5
 POLL_SECONDS = 0.003
 PORT_TRIES = 3
 TAIL_LINES = 20
@@ -141,6 +142,13 @@ class LaunchedServer:
 
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    def ending(self) -> str:
+        """How the process ended, in words, once it has; that it hangs, while it has not."""
+        # A dying process drops its connections a moment before it can be waited for.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return ending(self._process.wait(DYING_SECONDS)) if self._process else "it was not started"
+        return "it hangs"
 
     def log_tail(self, lines: int = TAIL_LINES) -> str:
         """The last log lines; after ``stop`` the last words of the process that was stopped."""
