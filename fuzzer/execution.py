@@ -28,7 +28,7 @@ def run_plan(server: Server, plan: Plan, roots: Sequence[int], *, reuse: bool = 
         try:
             outcome = _outcome(server, request_of(operation, prompt, reuse=reuse))
         except ServerFailure as failure:
-            steps.append(Step(prompt, operation.environment, operation.tokens, Failure(str(failure), lost=True)))
+            steps.append(Step(prompt, operation.environment, operation.tokens, Failure(str(failure), dead=True)))
             break
         steps.append(Step(prompt, operation.environment, operation.tokens, outcome))
     return Trace(steps)

@@ -202,7 +202,7 @@ def _check_attached(options: ServerOptions) -> None:
 def _check_url(flag: str, url: str) -> None:
     try:
         parsed = httpx.URL(url)
-        usable = parsed.scheme in ("http", "https") and parsed.host != ""
+        usable = parsed.scheme in ("http", "https") and parsed.host != "" and (parsed.port or 0) < 2**16
     except httpx.InvalidURL:
         usable = False
     if not usable:

@@ -82,7 +82,7 @@ class Target:
         self._lost = True
         if self._process is None:
             return failure
-        return Failure(f"no answer: {self._process.ending()}", lost=True, log=self._process.log_tail(_LAST_LINES))
+        return Failure(f"no answer: {self._process.ending()}", dead=True, log=self._process.log_tail(_LAST_LINES))
 
     def prepare(self, roots: int) -> None:
         """Restart a server of ours that has died or hung, or that has fewer unused root tokens than ``roots``.

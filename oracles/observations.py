@@ -43,8 +43,8 @@ class Failure(msgspec.Struct, frozen=True):
 
     reason: str
     status: int | None = None
-    lost: bool = False
-    """The server itself is gone: dead, hung or out of reach."""
+    dead: bool = False
+    """Nothing answers any more."""
     log: str = ""
     """The last lines of its log."""
 
@@ -73,7 +73,7 @@ class Trace(msgspec.Struct, frozen=True):
     def lost(self) -> Failure | None:
         """How the server was lost on the way, if it was; the trace then ends with the step that lost it."""
         last = self.steps[-1].outcome if self.steps else None
-        return last if isinstance(last, Failure) and last.lost else None
+        return last if isinstance(last, Failure) and last.dead else None
 
     @property
     def hits(self) -> int:

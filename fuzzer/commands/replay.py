@@ -9,7 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 from rich.text import Text
 
 from fuzzer.calibration import calibrate
@@ -22,6 +21,7 @@ from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
 from oracles.attribution import control_arm
 from oracles.noise import Noise
+from reports.console import console
 from reports.record import FindingRecord
 from reports.terminal import printable
 
@@ -45,7 +45,7 @@ class Replayed(msgspec.Struct, frozen=True):
 
 def replay_command(files: Sequence[Path], options: ServerOptions) -> Exit:
     """Replay each file and print one line for each; nothing is moved or deleted."""
-    console = Console()
+    screen = console()
     results = []
     with interruptible():
         for path in files:
@@ -53,7 +53,7 @@ def replay_command(files: Sequence[Path], options: ServerOptions) -> Exit:
             results.append(replayed.result)
             line = Text(f"{replayed.result:<10} ", style=_STYLES[replayed.result])
             line.append(f"{path}  {printable(replayed.why)}", style="default")
-            console.print(line, highlight=False, soft_wrap=True)
+            screen.print(line, highlight=False, soft_wrap=True)
     return exit_of(results)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
 
+from reports.console import console
 from scenarios.library.catalogue import SCENARIOS
 
 
@@ -15,4 +15,4 @@ def scenarios_command() -> None:
         table.add_row(
             scenario.name, scenario.summary, ", ".join(scenario.reports) or "a control: clean on a sound server"
         )
-    Console().print(table)
+    console().print(table)
