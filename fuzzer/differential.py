@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from fuzzer.execution import Roots, asked_by, asked_in, run_plan
 from fuzzer.reference import Reference, ReferenceMode
@@ -12,7 +12,7 @@ from oracles.comparison import compare
 from oracles.evidence import Arm
 from oracles.judgement import Suspect, judge
 from oracles.noise import Noise
-from oracles.observations import Observation, Trace
+from oracles.observations import Observation, Trace, with_outcome
 from scenarios.plans import Plan
 
 _HISTORY = 2000
@@ -36,7 +36,9 @@ class Outcome:
         return self.suspects[0] if self.suspects else None
 
     def arm(self, step: int) -> Arm:
-        """How step ``step`` fared."""
+        """How step ``step`` fared; badly, where the server was lost before it."""
+        if step >= len(self.ours.steps):
+            return Arm(False)
         ours, theirs = self.ours.steps[step].outcome, self.theirs.steps[step].outcome
         clean = all(suspect.step != step for suspect in self.suspects)
         if not isinstance(ours, Observation) or not isinstance(theirs, Observation):
@@ -75,6 +77,7 @@ class Differential:
         self.noise = noise
         self.requests = 0
         self._history: deque[Plan] = deque(maxlen=_HISTORY)
+        self._earlier_life = self._history
         self._life = target.lives
         self._pool = pool
 
@@ -92,8 +95,19 @@ class Differential:
         ours = run_plan(self.target.server, plan, roots, reuse=reuse)
         if leg is None:
             leg = self._pool.submit(self.reference.run, asked_in(ours))
+        if self.reference.mode is ReferenceMode.BYPASS:
+            # On the same server, the next plan must not meet these requests half-way.
+            wait((leg,))
+        ours = self._without_lost(ours)
         self.requests += sum(1 for step in ours.steps if step.prompt)
         return Pending(self, plan, ours, leg)
+
+    def _without_lost(self, ours: Trace) -> Trace:
+        """The trace, with what became of the server where it was lost on the way."""
+        failure = ours.failure
+        if ours.lost is None or failure is None:
+            return ours
+        return with_outcome(ours, ours.lost, self.target.lost(failure))
 
     @property
     def accounts(self) -> bool:
@@ -102,14 +116,20 @@ class Differential:
         return capabilities.cached_counts and not capabilities.approximate_reuse
 
     def before(self, plan: Plan) -> list[Plan]:
-        """The plans that ran in this life of the target before ``plan`` did, oldest first."""
-        history = list(self._history)
-        return history[: history.index(plan)] if plan in history else history
+        """The plans that ran in the same life of the target before ``plan`` did, oldest first.
+
+        A plan that ended the target's life is looked for in that life.
+        """
+        for life in (self._history, self._earlier_life):
+            plans = list(life)
+            if plan in plans:
+                return plans[: len(plans) - 1 - plans[::-1].index(plan)]
+        return []
 
     def _remember(self, plan: Plan) -> None:
         if self.target.lives != self._life:
             self._life = self.target.lives
-            self._history.clear()
+            self._earlier_life, self._history = self._history, deque(maxlen=_HISTORY)
         self._history.append(plan)
 
     def run(self, plan: Plan, *, reuse: bool = True) -> Outcome:

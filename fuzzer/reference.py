@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import msgspec
 
+from fuzzer.errors import ServerFailure
 from fuzzer.execution import Asked
 from fuzzer.servers.protocol import Request, RequestRefused, Server
 from oracles.judgement import near_tie
@@ -28,12 +29,20 @@ class ReferenceMode(StrEnum):
 
 
 class Reference:
-    """Answers plans request by request; used by one thread at a time."""
+    """Answers plans request by request; used by one thread at a time.
 
-    def __init__(self, server: Server, mode: ReferenceMode) -> None:
+    ``revive`` gives another life of the server after it was lost; None where it is not ours to restart.
+    """
+
+    def __init__(self, server: Server, mode: ReferenceMode, revive: Callable[[], Server] | None = None) -> None:
         self.server = server
         self.mode = mode
         self.requests = 0
+        self._revive = revive
+
+    def close(self) -> None:
+        """Close the connection to the server."""
+        self.server.close()
 
     def run(self, asked: Sequence[Asked | None]) -> Trace:
         """What each request must give; equal requests of a plan are asked once, what is not judged not at all."""
@@ -41,7 +50,20 @@ class Reference:
         return Trace([self._step(one, known) for one in asked])
 
     def answer(self, request: Request) -> Observation | Failure:
-        """The answer of a computation that reuses nothing."""
+        """The answer of a computation that reuses nothing; raises ServerFailure where none can be had."""
+        try:
+            return self._ask(request)
+        except ServerFailure:
+            if self._revive is None:
+                raise
+            self.server.close()
+            self.server = self._revive()
+        try:
+            return self._ask(request)
+        except ServerFailure as failure:
+            raise ServerFailure(f"the reference was started again and lost at the same request: {failure}") from None
+
+    def _ask(self, request: Request) -> Observation | Failure:
         self.requests += 1
         try:
             return self.server.complete(request)

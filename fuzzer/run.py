@@ -56,14 +56,16 @@ class Run:
 
     def _explore(self, stack: ExitStack) -> None:
         self._sink(events.Started(self._now(), self._rig.in_words()))
+        self._save_now()
+        # Called last: whatever still waits in the pools is answered, or ended, before the servers are.
+        stack.callback(self._rig.stop)
         reference_pool = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="reference"))
         start_pool = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="start"))
         target, reference = self._rig.start(start_pool)
-        stack.callback(reference.server.close)
-        stack.callback(self._rig.stop)
+        stack.callback(reference.close)
         differential = Differential(target, reference, Noise(()), pool=reference_pool)
         self._calibrate(differential)
-        lab = Lab(differential, self._rig.start_fresh, start_pool)
+        lab = Lab(differential, self._rig.start_fresh if self._rig.can_start else None, start_pool)
         stack.callback(lab.close)
         self._hunt(differential, lab)
 
@@ -95,6 +97,7 @@ class Run:
         triage = Triage(lab, self._rig.numerics, out_of_time=self._clock.over, elapsed=self._now)
         while (suspected := exploration.next_suspect()) is not None:
             self._investigate(triage, *suspected)
+            self._tell_notices()
             if self._options.fail_fast and any(not finding.known for finding in self.record.findings):
                 break
 
@@ -161,14 +164,20 @@ class Run:
                 record.reuse.tokens,
             )
         )
+        self._tell_notices()
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
             self._save_now()
+
+    def _tell_notices(self) -> None:
+        while not self._rig.notices.empty():
+            self._sink(events.Restarted(self._now(), self._rig.notices.get()))
 
     def _enough(self) -> bool:
         most = self._options.max_steps
         return self._clock.over() or (most is not None and self.record.steps >= most)
 
     def _conclude(self, *reasons: str) -> None:
+        self._tell_notices()
         record = self.record
         record.reasons = [*reasons, *self._open_questions()]
         record.verdict = _verdict(record)

@@ -45,6 +45,8 @@ class Failure(msgspec.Struct, frozen=True):
     status: int | None = None
     dead: bool = False
     """Nothing answers any more."""
+    log: str = ""
+    """The last lines of its log."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -91,6 +93,18 @@ class Trace(msgspec.Struct, frozen=True):
         return [step.outcome for step in self.steps if isinstance(step.outcome, Observation)]
 
     @property
+    def lost(self) -> int | None:
+        """The first step whose request the server did not live to answer, if there is one."""
+        outcomes = enumerate(step.outcome for step in self.steps)
+        return next((at for at, outcome in outcomes if isinstance(outcome, Failure) and outcome.dead), None)
+
+    @property
+    def failure(self) -> Failure | None:
+        """How the server was lost, if it was."""
+        outcome = self.steps[self.lost].outcome if self.lost is not None else None
+        return outcome if isinstance(outcome, Failure) else None
+
+    @property
     def hits(self) -> int:
         """Requests for which the server says that it reused something."""
         return sum(1 for observation in self.observations if observation.reused)
@@ -113,3 +127,10 @@ def ran_beside_another(trace: Trace, step: int) -> bool:
     mine = trace.steps[step].span
     spans = (other.span for at, other in enumerate(trace.steps) if at != step)
     return mine is not None and any(span.sent < mine.ended and mine.sent < span.ended for span in spans if span)
+
+
+def with_outcome(trace: Trace, at: int, outcome: Observation | Failure) -> Trace:
+    """The trace with another outcome of one step."""
+    steps = list(trace.steps)
+    steps[at] = msgspec.structs.replace(steps[at], outcome=outcome)
+    return Trace(steps)

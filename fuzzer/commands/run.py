@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
 from fuzzer.errors import UsageError
 from fuzzer.exit_status import Exit, exit_of
 from fuzzer.interrupts import interruptible
 from fuzzer.options import RunOptions
 from fuzzer.rig import Rig
 from fuzzer.run import Run
+from reports.console import console
 from reports.events import Event
 from reports.store import Store
 from reports.terminal import Terminal
@@ -21,7 +20,7 @@ def run_command(options: RunOptions) -> Exit:
     _check_scenarios(options.scenarios)
     rig = Rig(options.servers)
     store = _store(options)
-    with interruptible(), Terminal(Console(), options.out) as terminal:
+    with interruptible(), Terminal(console(), options.out) as terminal:
 
         def sink(event: Event) -> None:
             store.event(event)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
 
+from reports.console import console
 from scenarios.library.catalogue import SCENARIOS
 from scenarios.scenario import Scenario
 
@@ -14,7 +14,7 @@ def scenarios_command() -> None:
     table = Table("scenario", "what it does", "stands for", box=None, pad_edge=False)
     for scenario in SCENARIOS:
         table.add_row(scenario.name, scenario.summary, _stands_for(scenario))
-    Console().print(table)
+    console().print(table)
 
 
 def _stands_for(scenario: Scenario) -> str:

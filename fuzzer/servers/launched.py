@@ -27,6 +27,7 @@ from fuzzer.servers.start_failure import cause_in, ending
 
 START_SECONDS = 120.0
 STOP_SECONDS = 5.0
+DYING_SECONDS = 0.5
 POLL_SECONDS = 0.003
 PORT_TRIES = 3
 TAIL_LINES = 20
@@ -150,6 +151,13 @@ class LaunchedServer:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
         return self._process.returncode
+
+    def ending(self) -> str:
+        """How the process ended, in words, once it has; that it hangs, while it has not."""
+        if self._process is None:
+            return "it was not started"
+        status = self.wait(DYING_SECONDS)
+        return "it hangs" if status is None else ending(status)
 
     def log_tail(self, lines: int = TAIL_LINES) -> str:
         """The last log lines; after ``stop`` the last words of the process that was stopped."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.protocol import Request, RequestRefused, Watcher
@@ -95,9 +96,12 @@ class LlamaServer:
         self._connection = Connection(url)
         self.url = url
         self._connection.reach()
-        self._props = decode(self._connection.get("/props"), _Props)
+        try:
+            self._props = decode(self._connection.get("/props"), _Props)
+            self.capabilities = self._state_capabilities(shape or ModelShape())
+        except RequestRefused as refusal:
+            raise UnreachableError(f"{url} answers, but not as llama-server does: {refusal.reason}") from None
         self.version = version or self._props.build_info
-        self.capabilities = self._state_capabilities(shape or ModelShape())
 
     def complete(self, request: Request) -> Observation:
         """Send one request and wait for the whole answer; tokens, top-k lists and counts as the server gives them."""

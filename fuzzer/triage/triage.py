@@ -127,14 +127,14 @@ class Triage:
     def _reduce(self, outcome: Outcome) -> Minimal | None:
         live = self._lab.live
         oracle = outcome.suspects[0].oracle
+        history = live.before(outcome.plan)
         again = _run(live, outcome.plan, oracle)
         if _wrong_step(again, oracle) is not None:
             return self._reduced_on(lambda plan: _run(live, plan, oracle), again, oracle)
-        return self._reduce_with_history(outcome, oracle)
+        return self._reduce_with_history(outcome, history, oracle)
 
-    def _reduce_with_history(self, outcome: Outcome, oracle: Oracle) -> Minimal | None:
+    def _reduce_with_history(self, outcome: Outcome, history: list[Plan], oracle: Oracle) -> Minimal | None:
         """A plan that fails only after the plans before it: replay those on a fresh server and reduce all of it."""
-        history = self._lab.live.before(outcome.plan)
         for count in _HISTORY_STEPS:
             if self._out_of_time() or not self._lab.has_fresh:
                 return None
@@ -189,6 +189,7 @@ def _wrong_step(outcome: Outcome, oracle: Oracle) -> int | None:
 
 
 def _unconfirmed(outcome: Outcome, suspect: Suspect, reason: str) -> SuspectRecord:
+    reason = f"{suspect.reason}; {reason}" if suspect.reason else reason
     return SuspectRecord(
         oracle=suspect.oracle,
         step=suspect.step + 1,
@@ -224,7 +225,10 @@ def _finding(
         operations=len(plan.operations),
         wrong=wrong + 1,
         story=wording.story_of(plan, confirmation.witness.ours, wrong, suspect),
-        explanation=wording.explanation_of(plan, wrong, why, helps),
+        explanation=[
+            *wording.explanation_of(plan, wrong, why, helps),
+            *wording.last_words(confirmation.witness.ours.failure),
+        ],
         steps=[_step_record(step) for step in confirmation.witness.ours.steps],
         divergence=_divergence(confirmation, wrong),
         settings=case.settings,

@@ -62,6 +62,11 @@ def explanation_of(plan: Plan, wrong: int, why: Explanation, mitigations: Sequen
     return lines
 
 
+def last_words(lost: Failure | None) -> list[str]:
+    """The last log lines of a server that died."""
+    return ["Its log ends:", *lost.log.splitlines()] if lost is not None and lost.log else []
+
+
 def _cause(plan: Plan, wrong: int, source: StaleSource) -> str:
     stale, own = environment_in_words(plan, source.step), environment_in_words(plan, wrong)
     return (
