@@ -13,7 +13,7 @@ from fuzzer.options import ServerOptions
 from fuzzer.reference import Reference, ReferenceMode
 from fuzzer.servers.launched import LaunchedServer, launch_binary, launch_embedded
 from fuzzer.servers.llama_flags import LlamaFlags, parse_flags
-from fuzzer.servers.llama_launch import SWITCHES, portable, reference_flags, target_flags
+from fuzzer.servers.llama_launch import SWITCHES, embedded_fields, portable, reference_flags, target_flags
 from fuzzer.servers.llama_server import ENGINE, LlamaServer
 from fuzzer.servers.wheel import engine_version
 from fuzzer.target import Target
@@ -91,6 +91,7 @@ class Rig:
             model=self._files.model_name if self._files is not None else "",
             adapters=list(self._files.adapter_names) if self._files is not None else [],
             numerics=self.numerics,
+            embedded=embedded_fields(self._flags) if self._flags is not None else {},
         )
 
     def target_record(self) -> TargetRecord:

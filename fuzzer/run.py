@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from fuzzer.calibration import Calibration, calibrate, in_words
 from fuzzer.campaign import Exploration
 from fuzzer.clock import Clock
+from fuzzer.coverage import tally
 from fuzzer.differential import Differential, Outcome, Pending
 from fuzzer.errors import CannotJudge, UsageError
 from fuzzer.options import RunOptions
@@ -18,7 +19,8 @@ from fuzzer.triage.triage import Case, Duplicate, Triage
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
-from reports.record import FindingRecord, Requests, Reuse, RunRecord, SuspectRecord
+from reports.record import FindingRecord, Requests, Reuse, RunRecord, Sample, SuspectRecord
+from reports.series import thinned
 from scenarios.library.catalogue import SCENARIOS, by_name
 from scenarios.operations import kind
 from scenarios.scenario import Scenario
@@ -127,6 +129,7 @@ class Run:
             settings=self._rig.settings(),
             seed=self._options.seed,
             switches=self._rig.switches,
+            suspected_s=self._now(),
         )
         match triage.investigate(outcome, case):
             case FindingRecord() as finding:
@@ -149,17 +152,14 @@ class Run:
         record.steps += len(pending.ours.steps)
         for operation in pending.plan.operations[: len(pending.ours.steps)]:
             record.exercised[kind(operation)] = record.exercised.get(kind(operation), 0) + 1
+        tally(record.coverage, pending.plan, pending.ours)
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
         record.requests = Requests(differential.requests, differential.reference.requests)
+        now, reuse = self._now(), record.reuse
+        total = record.requests
+        thinned(record.series, Sample(now, record.steps, total.target, reuse.hits, reuse.tokens))
         self._sink(
-            events.Explored(
-                self._now(),
-                record.steps,
-                record.requests.target,
-                record.requests.reference,
-                record.reuse.hits,
-                record.reuse.tokens,
-            )
+            events.Explored(now, record.steps, total.target, total.reference, reuse.hits, reuse.tokens),
         )
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
             self._save_now()

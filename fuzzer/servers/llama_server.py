@@ -31,12 +31,18 @@ class _Chosen(msgspec.Struct, frozen=True):
 class _Timings(msgspec.Struct, frozen=True):
     prompt_n: int
     cache_n: int | None = None
+    prompt_ms: float = 0.0
+    predicted_ms: float = 0.0
 
 
 class _Completion(msgspec.Struct, frozen=True):
     completion_probabilities: list[_Chosen]
     timings: _Timings
     id_slot: int | None = None
+
+
+class _Text(msgspec.Struct, frozen=True):
+    content: str
 
 
 class _Default(msgspec.Struct, frozen=True):
@@ -62,6 +68,7 @@ class LlamaServer:
     """
 
     engine = ENGINE
+    path = "/completion"
 
     def __init__(self, url: str, *, version: str | None = None, shape: ModelShape | None = None) -> None:
         self._connection = Connection(url)
@@ -73,10 +80,12 @@ class LlamaServer:
 
     def complete(self, request: Request) -> Observation:
         """Send one request and wait for the whole answer; tokens, top-k lists and counts as the server gives them."""
-        answer = decode(self._connection.post("/completion", self.body(request)), _Completion)
+        answer = decode(self._connection.post(self.path, self.body(request)), _Completion)
         positions = [Position(chosen.id, chosen.top_logprobs) for chosen in answer.completion_probabilities]
         _check_numbers(positions)
-        return Observation(positions, answer.timings.cache_n, answer.timings.prompt_n, answer.id_slot)
+        timings = answer.timings
+        ms = round(timings.prompt_ms + timings.predicted_ms, 3)
+        return Observation(positions, timings.cache_n, timings.prompt_n, answer.id_slot, ms)
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
@@ -93,6 +102,13 @@ class LlamaServer:
         if not request.reuse:
             body["cache_prompt"] = False
         return body
+
+    def text_of(self, token: int) -> str | None:
+        """The text of one token; None where the server does not tell."""
+        try:
+            return decode(self._connection.post("/detokenize", {"tokens": [token]}), _Text).content
+        except RequestRefused:
+            return None
 
     def adapter_paths(self) -> list[str]:
         """Paths of the adapters that the server has loaded, by id."""

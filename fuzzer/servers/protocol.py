@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -54,6 +54,19 @@ class Server(Protocol):
 
     def complete(self, request: Request) -> Observation:
         """Send one request and wait for the whole answer."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The route that completions are posted to."""
+        ...
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as."""
+        ...
+
+    def text_of(self, token: int) -> str | None:
+        """The text of one token; None where the server does not tell."""
         ...
 
     def close(self) -> None:

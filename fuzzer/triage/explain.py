@@ -8,7 +8,7 @@ from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
 from oracles.attribution import Element, StaleSource, ablations, donors, with_environment
 from oracles.observations import Observation
-from reports.record import Mitigation
+from reports.record import AblationRecord, Mitigation
 from scenarios.environment import AdapterScale
 from scenarios.plans import Plan
 
@@ -21,18 +21,20 @@ class Explanation(msgspec.Struct, frozen=True):
 
     necessary: tuple[Element, ...]
     source: StaleSource | None
+    ablations: tuple[AblationRecord, ...] = ()
+    """Every element that was tried, also those that can go."""
 
 
 def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Explanation:
     """Ablate each element and name the stale source; ``outcome`` is a run of ``plan`` that was wrong."""
     source = stale_source(live, plan, wrong, outcome)
     donor = source.step if source is not None else _likely_donor(outcome, wrong)
-    necessary = [
-        ablation.element
+    tried = [
+        (ablation.element, live.run(ablation.plan).arm(ablation.step).clean)
         for ablation in ablations(plan, wrong, donor)
-        if live.run(ablation.plan).arm(ablation.step).clean
     ]
-    return Explanation(tuple(necessary), source)
+    necessary = tuple(element for element, clean in tried if clean)
+    return Explanation(necessary, source, tuple(AblationRecord(element, clean) for element, clean in tried))
 
 
 def mitigations(lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str, ...]]) -> tuple[Mitigation, ...]:

@@ -7,12 +7,15 @@ from collections.abc import Callable
 import msgspec
 
 from fuzzer.differential import Outcome
+from fuzzer.servers.protocol import Server
 from fuzzer.triage import wording
+from fuzzer.triage.account import answer_of, unreduced, wire_of, with_texts
 from fuzzer.triage.confirm import Confirmation, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.reduce import Reduction
 from oracles.attribution import fingerprint
+from oracles.comparison import preference
 from oracles.evidence import Arm, Verdict, decide, reuse_witnessed
 from oracles.judgement import Oracle, Suspect
 from oracles.observations import Observation, Step
@@ -26,6 +29,7 @@ from reports.record import (
     SuspectRecord,
     Token,
 )
+from reports.severity import severity_of
 from scenarios.environment import adapter_letter
 from scenarios.plans import Plan, joined
 from scenarios.story import story_lines
@@ -61,6 +65,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     seed: int
     switches: dict[str, tuple[str, ...]]
+    suspected_s: float | None = None
 
 
 class Triage:
@@ -96,7 +101,9 @@ class Triage:
             return _unconfirmed(minimal.outcome, confirmation.suspect, decision.reason)
         self._known.add(name)
         helps = mitigations(self._lab, minimal.plan, minimal.wrong, case.switches)
-        return _finding(name, minimal, why, confirmation, helps, original, case, self._elapsed())
+        server = self._lab.live.target.server
+        finding = _finding(name, minimal, why, confirmation, helps, original, case, self._elapsed(), server)
+        return with_texts(finding, server)
 
     def _reduce(self, outcome: Outcome) -> Minimal | None:
         live = self._lab.live
@@ -172,8 +179,10 @@ def _finding(
     original: Outcome,
     case: Case,
     found_s: float,
+    server: Server,
 ) -> FindingRecord:
     plan, wrong, suspect, evidence = minimal.plan, minimal.wrong, confirmation.suspect, confirmation.evidence
+    divergence = _divergence(confirmation, wrong)
     bypass = (Mitigation("cache_prompt:false", evidence.bypass.clean),) if evidence.bypass is not None else ()
     helps = (*bypass, *helps)
     return FindingRecord(
@@ -189,8 +198,14 @@ def _finding(
         story=wording.story_of(plan, confirmation.witness.ours, wrong, suspect),
         explanation=wording.explanation_of(plan, wrong, why, helps),
         steps=[_step_record(step) for step in confirmation.witness.ours.steps],
-        divergence=_divergence(confirmation, wrong),
+        divergence=divergence,
         settings=case.settings,
+        severity=severity_of(suspect.oracle, divergence, suspect.delta),
+        suspected_s=case.suspected_s,
+        answer=answer_of(confirmation.witness, wrong),
+        unreduced=unreduced(original),
+        ablations=list(why.ablations),
+        wire=wire_of(server, confirmation.witness),
         reproduced=evidence.repeats,
         alone=evidence.alone,
         control=evidence.control or Arm(True),
@@ -217,8 +232,9 @@ def _source_record(plan: Plan, why: Explanation) -> SourceRecord | None:
 
 def _step_record(step: Step) -> StepRecord:
     if not isinstance(step.outcome, Observation):
-        return StepRecord(None, None, len(step.prompt), [])
-    return StepRecord(step.outcome.reused, step.outcome.computed, len(step.prompt), list(step.outcome.tokens))
+        return StepRecord(None, None, len(step.prompt), [], error=step.outcome.reason)
+    answer = step.outcome
+    return StepRecord(answer.reused, answer.computed, len(step.prompt), list(answer.tokens), answer.slot, answer.ms)
 
 
 def _divergence(confirmation: Confirmation, wrong: int) -> Divergence | None:
@@ -227,7 +243,8 @@ def _divergence(confirmation: Confirmation, wrong: int) -> Divergence | None:
     at = confirmation.suspect.position
     if not isinstance(ours, Observation) or not isinstance(theirs, Observation):
         return None
-    return Divergence(at, _top(ours, at), _top(theirs, at))
+    gap = preference(theirs.positions[at], ours.positions[at].token)
+    return Divergence(at, _top(ours, at), _top(theirs, at), gap)
 
 
 def _top(observation: Observation, at: int) -> list[Token]:
