@@ -63,5 +63,6 @@ def with_texts(finding: FindingRecord, server: Server) -> FindingRecord:
 
 def _named_tokens(finding: FindingRecord) -> list[int]:
     tops = [*finding.divergence.target, *finding.divergence.reference] if finding.divergence else []
-    answers = [token for row in finding.answer for token in (row.target, row.reference) if token is not None]
+    rows = [*finding.answer, *(finding.unreduced.answer if finding.unreduced else [])]
+    answers = [token for row in rows for token in (row.target, row.reference) if token is not None]
     return list(dict.fromkeys([*answers, *(entry.id for entry in tops)]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -18,7 +18,7 @@ from oracles.attribution import fingerprint
 from oracles.comparison import preference
 from oracles.evidence import Arm, Verdict, decide, reuse_witnessed
 from oracles.judgement import Oracle, Suspect
-from oracles.observations import Observation, Step
+from oracles.observations import Observation, Step, TokenLogprob
 from reports.record import (
     Divergence,
     FindingRecord,
@@ -244,8 +244,11 @@ def _divergence(confirmation: Confirmation, wrong: int) -> Divergence | None:
     if not isinstance(ours, Observation) or not isinstance(theirs, Observation):
         return None
     gap = preference(theirs.positions[at], ours.positions[at].token)
-    return Divergence(at, _top(ours, at), _top(theirs, at), gap)
+    mine, other = ours.positions[at].top, theirs.positions[at].top
+    shown = {entry.id for entry in (*mine[:_TOP], *other[:_TOP])}
+    return Divergence(at, _top(mine, shown), _top(other, shown), gap)
 
 
-def _top(observation: Observation, at: int) -> list[Token]:
-    return [Token(entry.id, entry.logprob) for entry in observation.positions[at].top[:_TOP]]
+def _top(entries: Sequence[TokenLogprob], shown: set[int]) -> list[Token]:
+    """The entries of a top-k list that are likely on either side."""
+    return [Token(entry.id, entry.logprob) for entry in entries if entry.id in shown]
