@@ -58,8 +58,8 @@ class Settings(msgspec.Struct, frozen=True):
     model: str
     adapters: list[str]
     numerics: str
-    embedded: dict[str, Any] = {}
-    """The same flags as fields of llama.cpp's own settings structure, for a reproducer on the xllamacpp wheel."""
+    embedded: dict[str, tuple[str, Any]] = {}
+    """Flag to field and value in llama.cpp's own settings structure, for a reproducer on the xllamacpp wheel."""
 
 
 class SourceRecord(msgspec.Struct, frozen=True):
@@ -195,6 +195,8 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     ablations: list[AblationRecord] = []
     wire: list[WireRequest] = []
     """Empty where an operation of the plan has no plain HTTP form."""
+    wire_alone: WireRequest | None = None
+    """The wrong request, told not to read the cache."""
     token_texts: dict[str, str] = {}
     """Text of the tokens that this record names, as the server spells them; untrusted."""
 

@@ -58,10 +58,10 @@ def portable(flags: LlamaFlags) -> list[str]:
     return list(LlamaFlags(MappingProxyType(kept)).argv())
 
 
-def embedded_fields(flags: LlamaFlags) -> dict[str, Value]:
-    """The portable flags as ``CommonParams`` fields and their values, in the words of the command line."""
+def embedded_fields(flags: LlamaFlags) -> dict[str, tuple[str, Value]]:
+    """The portable flags with the ``CommonParams`` field of each; values in the words of the command line."""
     kept = {name: value for name, value in flags.settings.items() if name not in PLACE}
-    return {BY_NAME[name].field: value for name, value in kept.items()}
+    return {name: (BY_NAME[name].field, value) for name, value in kept.items()}
 
 
 def _of_files(files: ModelFiles) -> LlamaFlags:

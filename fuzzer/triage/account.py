@@ -48,6 +48,14 @@ def wire_of(server: Server, outcome: Outcome) -> list[WireRequest]:
     return requests
 
 
+def wire_alone(server: Server, outcome: Outcome, wrong: int) -> WireRequest | None:
+    """One request of a run, told not to read the cache."""
+    operation, step = outcome.plan.operations[wrong], outcome.ours.steps[wrong]
+    if not isinstance(operation, Complete) or not server.capabilities.bypass:
+        return None
+    return WireRequest(wrong + 1, server.path, server.body(request_of(operation, step.prompt, reuse=False)))
+
+
 def with_texts(finding: FindingRecord, server: Server) -> FindingRecord:
     """The finding with the text of each token that it names, where the server tells."""
     texts: dict[str, str] = {}

@@ -9,7 +9,7 @@ import msgspec
 from fuzzer.differential import Outcome
 from fuzzer.servers.protocol import Server
 from fuzzer.triage import wording
-from fuzzer.triage.account import answer_of, unreduced, wire_of, with_texts
+from fuzzer.triage.account import answer_of, unreduced, wire_alone, wire_of, with_texts
 from fuzzer.triage.confirm import Confirmation, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
@@ -206,6 +206,7 @@ def _finding(
         unreduced=unreduced(original),
         ablations=list(why.ablations),
         wire=wire_of(server, confirmation.witness),
+        wire_alone=wire_alone(server, confirmation.witness, wrong),
         reproduced=evidence.repeats,
         alone=evidence.alone,
         control=evidence.control or Arm(True),
