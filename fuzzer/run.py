@@ -9,8 +9,10 @@ from contextlib import ExitStack
 from fuzzer.calibration import Calibration, calibrate, in_words
 from fuzzer.campaign import Exploration
 from fuzzer.clock import Clock
+from fuzzer.coverage import tally
 from fuzzer.differential import Differential, Outcome, Pending
 from fuzzer.errors import CannotJudge, UsageError
+from fuzzer.interrupts import Interruption
 from fuzzer.options import RunOptions
 from fuzzer.rig import Rig
 from fuzzer.triage.lab import Lab
@@ -18,7 +20,8 @@ from fuzzer.triage.triage import Case, Duplicate, Rounding, Triage
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
-from reports.record import FindingRecord, Requests, Reuse, RunRecord, SuspectRecord
+from reports.record import FindingRecord, Requests, Reuse, RunRecord, Sample, SuspectRecord
+from reports.series import thinned
 from scenarios.library.catalogue import SCENARIOS, by_name
 from scenarios.operations import kind
 from scenarios.scenario import Scenario
@@ -29,12 +32,20 @@ _SAVE_EVERY_S = 2.0
 class Run:
     """One run; ``record`` is true at any moment, ``sink`` gets the events, ``save`` writes the record."""
 
-    def __init__(self, options: RunOptions, rig: Rig, sink: events.Sink, save: Callable[[RunRecord], None]) -> None:
+    def __init__(
+        self,
+        options: RunOptions,
+        rig: Rig,
+        interruption: Interruption,
+        sink: events.Sink,
+        save: Callable[[RunRecord], None],
+    ) -> None:
         self._options = options
         self._rig = rig
         self._sink = sink
         self._save = save
-        self._clock = Clock(options.time_s)
+        self._interruption = interruption
+        self._clock = Clock(options.time_s, stopped=lambda: interruption.asked)
         self._saved_s = 0.0
         self.record = RunRecord(seed=options.seed, reasons=["the run did not get to its end"])
 
@@ -63,14 +74,16 @@ class Run:
         start_pool = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="start"))
         target, reference = self._rig.start(start_pool)
         stack.callback(reference.close)
+        self._interruption.check()
         differential = Differential(target, reference, Noise(()), pool=reference_pool)
         self._calibrate(differential)
         lab = Lab(differential, self._rig.start_fresh if self._rig.can_start else None, start_pool)
         stack.callback(lab.close)
         self._hunt(differential, lab)
+        self._interruption.check()
 
     def _calibrate(self, differential: Differential) -> None:
-        calibration = calibrate(differential, self._rig.numerics)
+        calibration = calibrate(differential, self._rig.numerics, self._interruption.check)
         differential.noise = calibration.noise
         record = self.record
         record.numerics = self._rig.numerics
@@ -130,6 +143,7 @@ class Run:
             settings=self._rig.settings(),
             seed=self._options.seed,
             switches=self._rig.switches,
+            suspected_s=self._now(),
         )
         match triage.investigate(outcome, case):
             case FindingRecord() as finding:
@@ -152,17 +166,14 @@ class Run:
         record.steps += len(pending.ours.steps)
         for operation in pending.plan.operations[: len(pending.ours.steps)]:
             record.exercised[kind(operation)] = record.exercised.get(kind(operation), 0) + 1
+        tally(record.coverage, pending.plan, pending.ours)
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
         record.requests = Requests(differential.requests, differential.reference.requests)
+        now, reuse = self._now(), record.reuse
+        total = record.requests
+        thinned(record.series, Sample(now, record.steps, total.target, reuse.hits, reuse.tokens))
         self._sink(
-            events.Explored(
-                self._now(),
-                record.steps,
-                record.requests.target,
-                record.requests.reference,
-                record.reuse.hits,
-                record.reuse.tokens,
-            )
+            events.Explored(now, record.steps, total.target, total.reference, reuse.hits, reuse.tokens),
         )
         self._tell_notices()
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
