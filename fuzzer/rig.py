@@ -6,6 +6,7 @@ import shlex
 from concurrent.futures import Executor, wait
 from pathlib import Path
 from queue import SimpleQueue
+from tempfile import TemporaryDirectory
 
 import httpx
 
@@ -35,6 +36,7 @@ class Rig:
         _check(options)
         self.numerics = options.numerics or _usual_numerics(options)
         self._files = None if options.target else model_files(options)
+        self._slot_files = TemporaryDirectory(prefix="stalefuzz-slots-")
         self._flags = self._target_flags()
         self._reference_flags = reference_flags(self._flags) if self._flags is not None else None
         self._target: Target | None = None
@@ -92,6 +94,7 @@ class Rig:
             self._target.close()
         if self._reference_process is not None:
             self._reference_process.stop()
+        self._slot_files.cleanup()
 
     def settings(self) -> Settings:
         """What a finding records about the server."""
@@ -130,7 +133,7 @@ class Rig:
         if self._files is None:
             return None
         user = parse_flags(self._options.server_flags, keep_unknown=self._options.binary is not None)
-        return target_flags(user, self._files, exact=self.numerics is Numerics.EXACT)
+        return target_flags(user, self._files, Path(self._slot_files.name), exact=self.numerics is Numerics.EXACT)
 
     def _launch(self, flags: LlamaFlags) -> LaunchedServer:
         binary = self._options.binary
@@ -153,7 +156,8 @@ class Rig:
 
     def _connect(self, url: str) -> LlamaServer:
         version = None if self._options.binary is not None else engine_version()
-        return LlamaServer(url, version=version, shape=self._files.shape if self._files is not None else None)
+        shape = self._files.shape if self._files is not None else None
+        return LlamaServer(url, version=version, shape=shape, admin=True)
 
     def _attach_reference(self) -> Reference:
         assert self._target is not None

@@ -14,7 +14,7 @@ from fuzzer.errors import CannotJudge, UsageError
 from fuzzer.options import RunOptions
 from fuzzer.rig import Rig
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.triage import Case, Duplicate, Triage
+from fuzzer.triage.triage import Case, Duplicate, Rounding, Triage
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
@@ -94,7 +94,7 @@ class Run:
             enough=self._enough,
             ran=lambda run: self._ran(differential, run),
         )
-        triage = Triage(lab, out_of_time=self._clock.over, elapsed=self._now)
+        triage = Triage(lab, self._rig.numerics, out_of_time=self._clock.over, elapsed=self._now)
         while (suspected := exploration.next_suspect()) is not None:
             self._investigate(triage, *suspected)
             self._tell_notices()
@@ -110,7 +110,7 @@ class Run:
         ]
         able: list[Scenario] = []
         for scenario in chosen:
-            lacks = scenario.lacks(capabilities)
+            lacks = scenario.missing(capabilities)
             if lacks is None:
                 able.append(scenario)
             else:
@@ -119,7 +119,7 @@ class Run:
             return able
         if self._options.scenarios:
             raise CannotJudge("; ".join(f"{name}: {why}" for name, why in self.record.not_exercised.items()))
-        return [scenario for scenario in SCENARIOS if scenario.lacks(capabilities) is None]
+        return [scenario for scenario in SCENARIOS if scenario.missing(capabilities) is None]
 
     def _investigate(self, triage: Triage, outcome: Outcome, scenario: Scenario) -> None:
         suspect = outcome.suspects[0]
@@ -137,8 +137,8 @@ class Run:
             case SuspectRecord() as unconfirmed:
                 self.record.suspects.append(unconfirmed)
                 self._sink(events.Dropped(self._now(), unconfirmed))
-            case Duplicate():
-                pass
+            case Duplicate() | Rounding():
+                self.record.noise = list(triage.noise.bounds)
 
     def _found(self, finding: FindingRecord) -> None:
         self.record.findings.append(finding)

@@ -39,7 +39,7 @@ def probe_command(options: ServerOptions) -> Exit:
         if calibration.silent_adapters:
             screen.print(f"  note       {in_words(calibration.silent_adapters)} by accounting only", highlight=False)
         for scenario in SCENARIOS:
-            lacks = scenario.lacks(target.server.capabilities)
+            lacks = scenario.missing(target.server.capabilities)
             if lacks is not None:
                 screen.print(f"  cannot     {scenario.name}: {lacks}", highlight=False)
     return Exit.CLEAN

@@ -19,11 +19,12 @@ from fuzzer.finding_file import options_for, plan_of, read_finding
 from fuzzer.interrupts import interruptible
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
-from oracles.attribution import control_arm
+from oracles.arms import control_arm
 from oracles.noise import Noise
 from reports.console import console
 from reports.record import FindingRecord
 from reports.terminal import printable
+from scenarios.plans import requests
 
 _TRIALS = 3
 
@@ -107,7 +108,6 @@ def _judged(finding: FindingRecord, differential: Differential, hits: int) -> Re
 
 
 def _lacks(finding: FindingRecord, adapters: int) -> str | None:
-    needed = 1 + max(
-        (scale.adapter for operation in finding.plan for scale in operation.scales if scale.scale), default=-1
-    )
+    named = [scale for _, request in requests(plan_of(finding)) for scale in request.scales or ()]
+    needed = 1 + max((scale.adapter for scale in named if scale.scale), default=-1)
     return f"the plan needs {needed} adapters, the server has {adapters}" if needed > adapters else None
