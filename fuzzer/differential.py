@@ -138,8 +138,21 @@ class Differential:
 
     def settle(self, ours: Trace, theirs: Trace) -> Trace:
         """The reference's trace with near-ties taken the target's way."""
+        if not _part(ours, theirs):
+            # Not for nothing into the queue: the reference is busy with the next plan by now.
+            return theirs
         return self._pool.submit(self.reference.along, ours, theirs, self.noise).result()
 
     def on(self, target: Target) -> Differential:
         """The same comparison against another target, such as a freshly started one."""
         return Differential(target, self.reference, self.noise, pool=self._pool)
+
+
+def _part(ours: Trace, theirs: Trace) -> bool:
+    """Whether the tokens of any answer differ."""
+    pairs = ((one.outcome, other.outcome) for one, other in zip(ours.steps, theirs.steps, strict=False))
+    return any(
+        one.tokens != other.tokens
+        for one, other in pairs
+        if isinstance(one, Observation) and isinstance(other, Observation)
+    )

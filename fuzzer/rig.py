@@ -210,10 +210,11 @@ def _check_attached(options: ServerOptions) -> None:
 def _check_url(flag: str, url: str) -> None:
     try:
         parsed = httpx.URL(url)
-        usable = parsed.scheme in ("http", "https") and parsed.host != "" and (parsed.port or 0) < 2**16
     except httpx.InvalidURL:
-        usable = False
-    if not usable:
+        raise UsageError(f"{flag} {url} is no address of a server; write http://HOST:PORT") from None
+    if parsed.userinfo:
+        raise UsageError(f"{flag}: a user name or a password in the URL would end up in reports; leave it out")
+    if parsed.scheme not in ("http", "https") or not parsed.host or (parsed.port or 0) >= 2**16:
         raise UsageError(f"{flag} {url} is no address of a server; write http://HOST:PORT")
 
 
