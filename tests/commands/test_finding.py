@@ -140,13 +140,15 @@ def test_replay_reproduces(finding_file: Path, tmp_path: Path) -> None:
 
 
 def test_replay_takes_server_flags(finding_file: Path, tmp_path: Path) -> None:
-    replayed = stalefuzz("replay", finding_file, "--", "--cache-ram", "0", folder=tmp_path)
+    """With two slots each prompt keeps its own, where the server's guard works and lawful reuse goes on."""
+    replayed = stalefuzz("replay", finding_file, "--", "-np", "2", folder=tmp_path)
     assert replayed.status == 0
     assert replayed.stdout.startswith("FIXED ")
 
 
-def test_replay_cannot_tell_where_nothing_is_reused(finding_file: Path, tmp_path: Path) -> None:
-    replayed = stalefuzz("replay", finding_file, "--", "--no-cache-prompt", folder=tmp_path)
+@pytest.mark.parametrize("flags", [["--no-cache-prompt"], ["--cache-ram", "0"]])
+def test_replay_cannot_tell_where_nothing_is_reused(finding_file: Path, tmp_path: Path, flags: list[str]) -> None:
+    replayed = stalefuzz("replay", finding_file, "--", *flags, folder=tmp_path)
     assert replayed.status == 3
     assert replayed.stdout.startswith("ERROR ")
     assert "nothing was reused" in replayed.stdout
