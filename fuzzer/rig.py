@@ -39,7 +39,7 @@ class Rig:
         self.numerics = options.numerics or _usual_numerics(options)
         self._files = None if options.target else model_files(options)
         self._slot_files = Path(gettempdir()) / f"stalefuzz-slots-{token_hex(8)}"
-        self._flags = self._target_flags()
+        self._flags = self._flags_with(())
         self._reference_flags = reference_flags(self._flags) if self._flags is not None else None
         self._target: Target | None = None
         self._reference: Reference | None = None
@@ -80,11 +80,11 @@ class Rig:
         self._target = Target(self._connect, process=self._launch(self._flags), notice=self.notices.put)
         return self._target
 
-    def start_fresh(self, further: tuple[str, ...] = ()) -> Target:
-        """Another target with the same settings and ``further`` flags before them."""
-        assert self._flags is not None
-        flags = parse_flags(further).with_defaults(self._flags)
-        return Target(self._connect, process=self._launch(flags))
+    def start_fresh(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> Target:
+        """Another target: ``further`` flags before all others, those of ``setting`` before our defaults only."""
+        flags = self._flags_with(setting)
+        assert flags is not None
+        return Target(self._connect, process=self._launch(parse_flags(further).with_defaults(flags)))
 
     @property
     def can_start(self) -> bool:
@@ -99,16 +99,17 @@ class Rig:
             self._reference_process.stop()
         shutil.rmtree(self._slot_files, ignore_errors=True)
 
-    def settings(self) -> Settings:
-        """What a finding records about the server."""
+    def settings(self, setting: tuple[str, ...] = ()) -> Settings:
+        """What a finding records about a server started with the flags of ``setting``."""
+        flags = self._flags_with(setting)
         return Settings(
             engine=ENGINE,
             version=self._server_version(),
-            flags=portable(self._flags) if self._flags is not None else [],
+            flags=portable(flags) if flags is not None else [],
             model=self._files.model_name if self._files is not None else "",
             adapters=list(self._files.adapter_names) if self._files is not None else [],
             numerics=self.numerics,
-            embedded=embedded_fields(self._flags) if self._flags is not None else {},
+            embedded=embedded_fields(flags) if flags is not None else {},
         )
 
     def target_record(self) -> TargetRecord:
@@ -133,10 +134,11 @@ class Rig:
             launch=self._command(self._reference_flags),
         )
 
-    def _target_flags(self) -> LlamaFlags | None:
+    def _flags_with(self, setting: tuple[str, ...]) -> LlamaFlags | None:
         if self._files is None:
             return None
         user = parse_flags(self._options.server_flags, keep_unknown=self._options.binary is not None)
+        user = user.with_defaults(parse_flags(setting))
         return target_flags(user, self._files, self._slot_files, exact=self.numerics is Numerics.EXACT)
 
     def _launch(self, flags: LlamaFlags) -> LaunchedServer:
