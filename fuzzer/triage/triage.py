@@ -238,7 +238,7 @@ def _finding(
         plan=plan.operations,
         operations=len(plan.operations),
         wrong=wrong + 1,
-        story=wording.story_of(plan, confirmation.witness.ours, wrong, suspect),
+        story=wording.story_of(plan, confirmation.witness.ours, wrong, suspect, adapters=server.capabilities.adapters),
         explanation=[
             *wording.explanation_of(plan, wrong, why, helps),
             *wording.last_words(confirmation.witness.ours.failure),
