@@ -1,8 +1,9 @@
 """Matrix products whose bits do not depend on the company a row keeps, and a profile whose bits do.
 
-BLAS picks other kernels for one row than for many, so a row computed alone differs from the same row in a batch. Here a product is an
-elementwise multiplication summed over the inner axis in one fixed order: equal rows give equal bits. The bf16 profile brings the
-batch dependence back on purpose, the way split-K kernels do: the number of partial sums follows the rows of the step.
+BLAS picks other kernels for one row than for many, so a row computed alone differs from the same row in a batch.
+``einsum`` without its optimiser never calls BLAS: it adds the products of the inner axis one after the other, so equal
+rows give equal bits. The bf16 profile brings the batch dependence back on purpose, the way split-K kernels do: the
+number of partial sums follows the rows of the step.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
+
+EPSILON = np.float32(1e-6)
 
 
 class Numerics(StrEnum):
@@ -31,16 +34,21 @@ class Arithmetic:
 
     def project(self, x: Floats, weight: Floats) -> Floats:
         """(tokens, inner) times (inner, outer)."""
-        products = x[:, :, None] * weight
         if self.numerics is Numerics.FLOAT32:
-            return sum_in_order(products, axis=1)
-        tokens, inner, outer = products.shape
-        partial = sum_in_order(products.reshape(tokens, self._lanes, inner // self._lanes, outer), axis=2)
+            return multiply(x, weight)
+        (inner, outer), lanes = weight.shape, self._lanes
+        split = x.reshape(len(x), lanes, inner // lanes), weight.reshape(lanes, inner // lanes, outer)
+        partial: Floats = np.einsum("tli,lio->tlo", *split)
         return round_to_bf16(sum_in_order(round_to_bf16(partial), axis=1))
 
     @property
     def _lanes(self) -> int:
         return 1 if self.rows == 1 else 2 if self.rows < 8 else 4
+
+
+def multiply(x: Floats, weight: Floats) -> Floats:
+    product: Floats = np.einsum("ti,io->to", x, weight)
+    return product
 
 
 def sum_in_order(values: Floats, axis: int) -> Floats:
@@ -58,12 +66,13 @@ def round_to_bf16(values: Floats) -> Floats:
 
 def normalise(x: Floats) -> Floats:
     """Root-mean-square norm of every row."""
-    scale: Floats = 1.0 / np.sqrt(np.add.reduce(x * x, axis=-1, keepdims=True) / np.float32(x.shape[-1]) + np.float32(1e-6))
-    return x * scale
+    mean = np.add.reduce(x * x, axis=-1, keepdims=True) * np.float32(1 / x.shape[-1])
+    result: Floats = x / np.sqrt(mean + EPSILON)
+    return result
 
 
 def sigmoid(x: Floats) -> Floats:
-    result: Floats = 1.0 / (1.0 + np.exp(-x))
+    result: Floats = np.float32(1.0) / (np.float32(1.0) + np.exp(-x))
     return result
 
 

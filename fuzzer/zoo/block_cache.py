@@ -1,4 +1,4 @@
-"""The vllm flavour's cache: prompts cut into hashed blocks, found again block by block on the device and in the host tier."""
+"""The vllm flavour's cache: hashed blocks, found again one by one on the device and in the host tier."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class KeyChain:
 
 @dataclass(slots=True)
 class Running:
-    """What the cache knows of one running request: its blocks, the tokens computed into them, and how many blocks are named."""
+    """One running request: its blocks, the tokens computed into them, and how many of the blocks have a name."""
 
     lease: Lease
     memory: PagedMemory

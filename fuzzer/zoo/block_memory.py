@@ -1,4 +1,4 @@
-"""Memory of the vllm flavour: cells in blocks that many requests share, and a row of running states for each request."""
+"""Memory of the vllm flavour: cells in blocks that requests share, and a row of running states for each."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ class PagedMemory:
         return self._pool.read(layer, self._cells[: self.length + count])
 
     def state(self, layer: int) -> Floats:
-        return self._pool.states[self.row, layer]
+        row: Floats = self._pool.states[self.row, layer]
+        return row
 
     def set_state(self, layer: int, state: Floats) -> None:
         self._pool.states[self.row, layer] = state

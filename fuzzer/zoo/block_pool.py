@@ -1,4 +1,4 @@
-"""Which block is free, shared or named: reference counts, an LRU queue of blocks to take, and the tier that catches what is evicted."""
+"""Which block is free, shared or named, in which order blocks are evicted, and the tier that catches them."""
 
 from __future__ import annotations
 

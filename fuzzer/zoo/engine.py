@@ -1,4 +1,4 @@
-"""The scheduler: admits requests, feeds prompts in chunks beside running answers, and samples what each step completed."""
+"""The scheduler: admits requests, feeds prompts in chunks beside running answers, samples what a step completed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fuzzer.zoo.settings import Settings
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """One request on its way through the engine. ``computed`` of its ``tokens`` (prompt and answer) are in the cache."""
+    """One request on its way; ``computed`` of its ``tokens`` (prompt and answer) are in the cache."""
 
     request: Request
     weights: Weights
@@ -165,5 +165,3 @@ class Engine:
         sampled = run.answer[-1].token if run.answer else None
         for moved, source in self._cache.release(run.lease, sampled, aborted=aborted):
             self._sampler.move_row(source, moved.row)
-
-

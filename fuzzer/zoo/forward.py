@@ -1,4 +1,4 @@
-"""One sequence's share of an engine step: tokens in, the last token's hidden row out, keys and states written on the way."""
+"""One sequence's share of an engine step: tokens in, the last hidden row out, keys and states written on the way."""
 
 from __future__ import annotations
 
@@ -48,11 +48,13 @@ def forward(shape: ModelShape, weights: Weights, memory: Memory, tokens: list[in
         x = x + arithmetic.project(mixed, layer.output)
         x = x + _feed_forward(x, layer, arithmetic)
     memory.advance(len(tokens))
-    return x[-1:]
+    last: Floats = x[-1:]
+    return last
 
 
 def logits(weights: Weights, hidden: Floats, arithmetic: Arithmetic) -> Floats:
-    return arithmetic.project(normalise(hidden), weights.head)[0]
+    row: Floats = arithmetic.project(normalise(hidden), weights.head)[0]
+    return row
 
 
 def _feed_forward(x: Floats, layer: Layer, arithmetic: Arithmetic) -> Floats:
@@ -73,7 +75,8 @@ def _recur(parts: Floats, memory: Memory, index: int) -> Floats:
         rows[row] = state
     memory.set_state(index, state)
     # The states shrink with the decay; the factor brings them back to the size of attention's output.
-    return rows * (np.float32(4.0) * sigmoid(gate))
+    result: Floats = rows * (np.float32(4.0) * sigmoid(gate))
+    return result
 
 
 def _attend(shape: ModelShape, parts: Floats, memory: Memory, index: int, mixer: Mixer, positions: Integers) -> Floats:
@@ -87,12 +90,16 @@ def _attend(shape: ModelShape, parts: Floats, memory: Memory, index: int, mixer:
     return sum_in_order(weights[..., None] * values[:, None], axis=0).reshape(tokens, shape.width)
 
 
-def _visible(positions: Integers, key_positions: Integers, window: int | None) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+def _visible(
+    positions: Integers, key_positions: Integers, window: int | None
+) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     distance = positions - key_positions[:, None]
     return distance >= 0 if window is None else (distance >= 0) & (distance < window)
 
 
-def _attention_weights(queries: Floats, keys: Floats, visible: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> Floats:
+def _attention_weights(
+    queries: Floats, keys: Floats, visible: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+) -> Floats:
     """(cells, tokens, heads); cells come first so that hidden ones add exact zeros at either end of the sum."""
     scores = np.add.reduce(keys[:, None] * queries, axis=-1) * np.float32(queries.shape[-1] ** -0.5)
     scores = np.where(visible[..., None], scores, np.float32(-np.inf))

@@ -1,4 +1,4 @@
-"""What the engine knows of a cache: it lends memory for a request, learns what was computed, and takes the memory back."""
+"""What the engine knows of a cache: it lends memory to a request, learns what was computed, and takes it back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fuzzer.zoo.requests import Request
 
 @dataclass(slots=True)
 class Lease:
-    """A running request's memory and row. ``reused`` prompt tokens are in it already; ``hidden`` is the last row computed in it."""
+    """A running request's memory and row; ``reused`` prompt tokens were in it, ``hidden`` is the last row computed."""
 
     request: Request
     memory: Memory
@@ -35,5 +35,8 @@ class Cache(Protocol):
         ...
 
     def release(self, lease: Lease, sampled: int | None, *, aborted: bool) -> list[tuple[Lease, int]]:
-        """Take the memory back; ``sampled`` is the last answer token, never fed. Returns the leases that moved, with the row they left."""
+        """Take the memory back; ``sampled`` is the answer's last token, never fed.
+
+        Returns the leases that moved to another row, each with the row that it left.
+        """
         ...

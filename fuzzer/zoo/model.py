@@ -9,7 +9,7 @@ from enum import Enum, StrEnum
 
 import numpy as np
 
-from fuzzer.zoo.arithmetic import Floats, sum_in_order
+from fuzzer.zoo.arithmetic import Floats, multiply
 from fuzzer.zoo.requests import Environment
 
 ADAPTER_RANK = 4
@@ -69,8 +69,8 @@ class Layer:
     mixer: Mixer
     inputs: Floats  # (width, 3 * width)
     output: Floats  # (width, width)
-    gate_up: Floats  # (width, 4 * width)
-    down: Floats  # (2 * width, width)
+    gate_up: Floats  # (width, 2 * width)
+    down: Floats  # (width, width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ def _base_weights(shape: ModelShape, name: str) -> Weights:
             mixer=mixer,
             inputs=_normal(random, (width, 3 * width), 1.5 * fan_in),
             output=_normal(random, (width, width), fan_in),
-            gate_up=_normal(random, (width, 4 * width), fan_in),
-            down=_normal(random, (2 * width, width), fan_in),
+            gate_up=_normal(random, (width, 2 * width), fan_in),
+            down=_normal(random, (width, width), fan_in),
         )
         for mixer in shape.mixers
     )
@@ -132,7 +132,7 @@ def _adapter_deltas(shape: ModelShape, path: str) -> Iterator[Floats]:
     for outer in (3 * shape.width, shape.width) * len(shape.mixers):
         a = _normal(random, (shape.width, ADAPTER_RANK), shape.width**-0.5)
         b = _normal(random, (ADAPTER_RANK, outer), ADAPTER_RANK**-0.5)
-        yield ADAPTER_GAIN * sum_in_order(a[:, :, None] * b, axis=1)
+        yield ADAPTER_GAIN * multiply(a, b)
 
 
 def _random_from(name: str) -> np.random.Generator:

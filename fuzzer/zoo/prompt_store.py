@@ -16,7 +16,7 @@ KEPT_SHARE_OF_ENTRY = 0.25
 
 @dataclass(slots=True)
 class Holding:
-    """Tokens, the environment that they were computed in, and what the computation left. Empty without an environment."""
+    """Tokens, the environment they were computed in, and what the computation left; empty without an environment."""
 
     memory: SlotMemory
     bug: Bug | None
@@ -75,7 +75,7 @@ class RamTier:
         del self._entries[: -self._capacity]
 
     def take(self, request: Request, held: int, holding: Holding) -> Holding | None:
-        """The entry that serves the request better than the slot, which holds ``held`` tokens of it; it leaves the tier."""
+        """The entry that serves better than the slot, which holds ``held`` tokens of the prompt; it leaves the tier."""
         best, best_shared = None, held
         for entry in self._entries:
             shared = self._shared(entry, request)

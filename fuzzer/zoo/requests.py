@@ -11,7 +11,7 @@ ScaledAdapter = tuple[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Everything besides the tokens that decides the answer: the weights, and the adapters by path, zero scales dropped."""
+    """What decides the answer besides the tokens: the weights, and the adapters by path, zero scales dropped."""
 
     weights: str = "zoo"
     adapters: tuple[ScaledAdapter, ...] = ()

@@ -34,4 +34,3 @@ class Settings:
     blocks: int = 64
     block_size: int = 16
     host_blocks: int = 64
-    initial_scale: float = 0.0

@@ -1,4 +1,4 @@
-"""Memory of the llama flavour: one sequence's cells side by side, a window that forgets, and a running state that cannot go back."""
+"""Memory of the llama flavour: cells side by side, a window that forgets, a running state that cannot go back."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class SlotMemory:
         return self._keys[layer, :end], self._values[layer, :end], self._positions[:end]
 
     def state(self, layer: int) -> Floats:
-        return self._states[layer]
+        row: Floats = self._states[layer]
+        return row
 
     def set_state(self, layer: int, state: Floats) -> None:
         self._states[layer] = state
@@ -108,13 +109,10 @@ class SlotMemory:
 
     def overwrite(self, source: SlotMemory) -> None:
         """Become a copy of another sequence's memory."""
-        for mine, theirs in zip(self._arrays(), source._arrays(), strict=True):
-            mine[:] = theirs
+        self._keys[:], self._values[:] = source._keys, source._values
+        self._positions[:], self._states[:] = source._positions, source._states
         self.position, self.length = source.position, source.length
         self._window_start, self._absorbed = source._window_start, source._absorbed
-
-    def _arrays(self) -> tuple[Floats, Floats, Floats, Integers]:
-        return self._keys, self._values, self._states, self._positions
 
     def _window_reaches(self, count: int) -> bool:
         if self._bug in (Bug.WINDOW_REUSED_TOO_DEEP, Bug.WINDOW_TRIMMED_TOO_LITTLE):

@@ -1,4 +1,4 @@
-"""The llama flavour's cache: slots chosen by similarity, prefixes matched token by token, checkpoints, a RAM tier and saved files."""
+"""The llama flavour's cache: slots chosen by similarity, prefixes matched by token, checkpoints, a RAM tier, files."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class SlotCache:
             slot.holding = Holding(entry.memory, self._bug, list(entry.tokens), entry.environment)
 
     def _resume(self, holding: Holding, request: Request) -> int:
-        """Bring the holding to the longest prefix it lawfully shares with the prompt; at least one token stays to compute."""
+        """Bring the holding to the longest prefix it lawfully shares with the prompt; one token stays to compute."""
         shared = self._shared(holding, request)
         if self._bug is not Bug.LOGITS_OF_LONGER_PROMPT:
             shared = min(shared, len(request.tokens) - 1)
@@ -183,10 +183,10 @@ class SlotCache:
     def _key(self, environment: Environment) -> Hashable:
         match self._bug:
             case Bug.SLOT_IGNORES_SCALES:
-                return [path for path, _ in environment.adapters]
+                return tuple(path for path, _ in environment.adapters)
             case Bug.SLOT_IGNORES_ADAPTER_ID:
-                return [scale for _, scale in environment.adapters]
+                return tuple(scale for _, scale in environment.adapters)
             case Bug.SCALE_TRUNCATED:
-                return [(path, int(scale)) for path, scale in environment.adapters]
+                return tuple((path, int(scale)) for path, scale in environment.adapters)
             case _:
                 return environment
