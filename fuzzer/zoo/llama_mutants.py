@@ -35,7 +35,7 @@ LLAMA_MUTANTS = (
         Bug.GUARD_COMPARES_SLOT_HISTORY,
         Kind.GUARD_COMPARES_WRONG_THING,
         "L01",
-        "After a restore from RAM the request's scales are compared with the slot's previous request, not with the entry.",
+        "After a restore from RAM the scales are compared with the slot's previous request, not with the entry.",
         3,
         needs(Need.ADAPTERS),
     ),
@@ -155,7 +155,7 @@ LLAMA_MUTANTS = (
         Kind.WRONG_POSITIONS,
         "L27",
         "A restored file goes on at the position where the slot stood.",
-        4,
+        5,
         needs(Need.SAVE_RESTORE),
     ),
     Mutant(

@@ -55,7 +55,7 @@ class Shows(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """``report`` is an id of known-bugs.md; ``operations`` the shortest sequence that shows the mistake, prologue left out."""
+    """``report`` is an id of known-bugs.md; ``operations`` count the shortest sequence after its prologue."""
 
     bug: Bug
     kind: Kind

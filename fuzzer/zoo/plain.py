@@ -1,4 +1,4 @@
-"""The answer as a plain recomputation gives it: every token again from the first, no cache, nobody else in the step."""
+"""The answer as a plain recomputation gives it: fresh memory for every request, and nobody else in the step."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from fuzzer.zoo.slot_memory import SlotMemory
 
 def recompute(settings: Settings, network: Network, request: Request) -> list[Generated]:
     weights = network.weights(request.environment)
+    memory = SlotMemory(settings.shape, None)
     sampler = Sampler(1, None)
     sampler.open_row(0, request)
-    tokens = list(request.tokens)
+    pending = list(request.tokens)
     answer: list[Generated] = []
     for step in range(request.max_tokens):
-        arithmetic = Arithmetic(settings.numerics, len(tokens))
-        hidden = forward(settings.shape, weights, SlotMemory(settings.shape, None), tokens, arithmetic)
+        arithmetic = Arithmetic(settings.numerics, len(pending))
+        hidden = forward(settings.shape, weights, memory, pending, arithmetic)
         answer.append(sampler.sample(0, logits(weights, hidden, arithmetic), 0, step))
-        tokens.append(answer[-1].token)
+        pending = [answer[-1].token]
     return answer

@@ -1,0 +1,45 @@
+"""Zoo servers on real sockets, each in a thread of the test's own process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+
+from fuzzer.zoo.serve import build, listen, server
+from fuzzer.zoo.settings import Settings
+
+DEADLINE = 20.0
+
+
+@contextmanager
+def serving(settings: Settings) -> Iterator[httpx.Client]:
+    running = server(build(settings))
+    with listen() as listening:
+        listening.listen()  # before the thread starts, so that the first connection can wait for it
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            with httpx.Client(base_url=url, timeout=DEADLINE) as client:
+                yield client
+        finally:
+            running.should_exit = running.force_exit = True
+            thread.join(DEADLINE)
+            assert not thread.is_alive()
+
+
+def wait_for_running(client: httpx.Client, count: int) -> None:
+    """Until the server holds at most so many requests, running or waiting."""
+    deadline = time.monotonic() + DEADLINE
+    while sum(_gauges(client)) > count:
+        assert time.monotonic() < deadline, "the server did not let go of an aborted request"
+
+
+def _gauges(client: httpx.Client) -> list[int]:
+    endings = ("requests_processing", "requests_deferred", "requests_running", "requests_waiting")
+    lines = [line.split() for line in client.get("/metrics").text.splitlines()]
+    return [int(value) for name, value in lines if name.endswith(endings)]
