@@ -117,13 +117,14 @@ class SlotCache:
         return min(idle, key=lambda slot: slot.last_used)
 
     def _exchange_with_ram(self, slot: Slot, request: Request) -> None:
-        held = self._shared(slot.holding, request)
-        if held >= KEPT_SHARE * len(slot.holding.tokens) and slot.holding.tokens:
+        """Keep what the slot would lose, and look for something better; by tokens, as the slot was chosen."""
+        alike = common_prefix(slot.holding.tokens, request.tokens)
+        if slot.holding.tokens and alike >= KEPT_SHARE * len(slot.holding.tokens):
             return
         self._ram.keep(slot.holding)
         if not request.reads_cache:
             return
-        entry = self._ram.take(request, held, slot.holding)
+        entry = self._ram.take(request, self._shared(slot.holding, request), slot.holding)
         if entry is not None:
             self._load(slot, entry, request)
 

@@ -66,6 +66,8 @@ class VllmServer:
         return App(routes, error)
 
     async def _completion(self, request: HttpRequest) -> Reply | EventStream:
+        if self._sleeping:
+            raise Refused(503, "the server sleeps; wake it first")
         body = msgspec.json.decode(request.body, type=CompletionBody)
         asked = self._request(body)
         number = next(self._numbers)

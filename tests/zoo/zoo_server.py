@@ -14,22 +14,32 @@ from fuzzer.zoo.settings import Settings
 
 DEADLINE = 20.0
 
+_stopping: list[threading.Thread] = []
+
 
 @contextmanager
 def serving(settings: Settings) -> Iterator[httpx.Client]:
+    """A client of a new server, which is told to stop afterwards; ``join_stopped`` waits until it has."""
     running = server(build(settings))
-    with listen() as listening:
-        listening.listen()  # before the thread starts, so that the first connection can wait for it
+    listening = listen()
+    listening.listen()  # before the thread starts, so that the first connection can wait for it
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+    thread.start()
+    _stopping.append(thread)
+    try:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            with httpx.Client(base_url=url, timeout=DEADLINE) as client:
-                yield client
-        finally:
-            running.should_exit = running.force_exit = True
-            thread.join(DEADLINE)
-            assert not thread.is_alive()
+        with httpx.Client(base_url=url, timeout=DEADLINE) as client:
+            yield client
+    finally:
+        running.should_exit = running.force_exit = True
+
+
+def join_stopped() -> None:
+    """Stopping takes uvicorn two ticks of a tenth of a second, too long to wait for after each of many servers."""
+    for thread in _stopping:
+        thread.join(DEADLINE)
+        assert not thread.is_alive()
+    _stopping.clear()
 
 
 def wait_for_running(client: httpx.Client, count: int) -> None:
