@@ -62,7 +62,7 @@ class Timings(msgspec.Struct):
     predicted_n: int
 
 
-class Part(msgspec.Struct, omit_defaults=True):
+class Part(msgspec.Struct):
     """One event of a stream."""
 
     content: str
@@ -71,8 +71,8 @@ class Part(msgspec.Struct, omit_defaults=True):
     id_slot: int
     tokens_predicted: int
     tokens_evaluated: int
-    index: int = msgspec.field(default_factory=int)
-    completion_probabilities: list[Position] | None = None
+    index: int = 0
+    completion_probabilities: list[Position] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Final(Part):
@@ -118,9 +118,9 @@ def error(status: int, message: str) -> object:
     return {"error": {"code": status, "message": message, "type": kind}}
 
 
-def _positions(answer: Sequence[Generated], count: int) -> list[Position] | None:
+def _positions(answer: Sequence[Generated], count: int) -> list[Position] | msgspec.UnsetType:
     if count <= 0:
-        return None
+        return msgspec.UNSET
     return [_position(generated, count) for generated in answer]
 
 

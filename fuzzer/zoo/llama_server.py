@@ -15,7 +15,7 @@ from fuzzer.zoo.model import Network
 from fuzzer.zoo.requests import Request
 from fuzzer.zoo.settings import Settings
 from fuzzer.zoo.slots import SlotCache
-from fuzzer.zoo.text import detokenise, tokenise
+from fuzzer.zoo.text import detokenise, outside, tokenise
 
 ADAPTERS = ("zoo-adapter-0", "zoo-adapter-1")
 
@@ -66,8 +66,8 @@ class LlamaServer:
     def _request(self, body: CompletionBody) -> Request:
         shape = self._settings.shape
         tokens = tokenise(body.prompt, shape.vocabulary) if isinstance(body.prompt, str) else body.prompt
-        if not tokens or not all(0 <= token < shape.vocabulary for token in tokens):
-            raise Refused(400, "the prompt is empty or holds ids outside the vocabulary")
+        if not tokens or outside((*tokens, *body.sampling().named_tokens), shape.vocabulary):
+            raise Refused(400, "the prompt is empty, or a token id lies outside the vocabulary")
         room = shape.context - len(tokens)
         if room <= 0:
             raise Refused(400, f"the request exceeds the available context size ({shape.context} tokens)")

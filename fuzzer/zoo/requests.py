@@ -38,6 +38,10 @@ class Sampling:
     repeat_penalty: float = 1.0
     penalise_prompt: bool = False
 
+    @property
+    def named_tokens(self) -> tuple[int, ...]:
+        return (*self.allowed, *(token for token, _ in self.bias))
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -87,10 +87,26 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--bug", type=Bug, choices=list(Bug), metavar="NAME", help="plant this mistake")
     parser.add_argument("--numerics", type=Numerics, default=Numerics.FLOAT32, choices=list(Numerics))
     parser.add_argument("--no-cache", action="store_true", help="reuse nothing: the reference")
-    parser.add_argument("--rows", type=int, default=0, help="slots, or running requests (1 for llama, 8 for vllm)")
+    parser.add_argument("--rows", type=_count, default=0, help="slots, or running requests (1 for llama, 8 for vllm)")
     for name, default in _SIZES.items():
-        parser.add_argument(f"--{name}", type=int, default=default)
+        parser.add_argument(f"--{name}", type=_size, default=default)
+    for name, default in _TIERS.items():
+        parser.add_argument(f"--{name}", type=_count, default=default, help="0 switches it off")
     return parser
+
+
+def _count(text: str) -> int:
+    return _at_least(0, text)
+
+
+def _size(text: str) -> int:
+    return _at_least(1, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    if int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text} is less than {least}")
+    return int(text)
 
 
 _SIZES = {
@@ -99,12 +115,11 @@ _SIZES = {
     "window": 32,
     "chunk": 32,
     "step-tokens": 64,
-    "ram-entries": 8,
-    "checkpoints": 8,
     "blocks": 64,
     "block-size": 16,
-    "host-blocks": 64,
 }
+
+_TIERS = {"ram-entries": 8, "checkpoints": 8, "host-blocks": 64}
 
 
 if __name__ == "__main__":

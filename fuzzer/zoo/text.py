@@ -23,6 +23,10 @@ def tokenise(text: str, vocabulary: int) -> list[int]:
     return [(ord(character) - FIRST_CHARACTER) % vocabulary for character in text]
 
 
+def outside(tokens: Iterable[int], vocabulary: int) -> bool:
+    return not all(0 <= token < vocabulary for token in tokens)
+
+
 def most_likely(logprobs: Floats, count: int) -> list[tuple[int, float]]:
     """Tokens and logprobs, best first; a negative count asks for the whole vocabulary."""
     partial = 0 <= count < len(logprobs)

@@ -27,7 +27,7 @@ class CompletionBody(msgspec.Struct):
     return_token_ids: bool = False
     return_tokens_as_token_ids: bool = False
     cache_salt: str = ""
-    logit_bias: dict[str, float] = {}
+    logit_bias: dict[int, float] = {}
     allowed_token_ids: list[int] = []
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
@@ -37,7 +37,7 @@ class CompletionBody(msgspec.Struct):
         return Sampling(
             temperature=self.temperature,
             seed=self.seed or 0,
-            bias=tuple((int(token), bias) for token, bias in self.logit_bias.items()),
+            bias=tuple(self.logit_bias.items()),
             allowed=tuple(self.allowed_token_ids),
             presence_penalty=self.presence_penalty,
             frequency_penalty=self.frequency_penalty,

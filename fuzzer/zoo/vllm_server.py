@@ -15,7 +15,7 @@ from fuzzer.zoo.engine import Engine
 from fuzzer.zoo.model import Network
 from fuzzer.zoo.requests import Request
 from fuzzer.zoo.settings import Settings
-from fuzzer.zoo.text import detokenise, tokenise
+from fuzzer.zoo.text import detokenise, outside, tokenise
 from fuzzer.zoo.vllm_format import CompletionBody, chunk, closing, error, whole
 
 
@@ -90,8 +90,8 @@ class VllmServer:
     def _request(self, body: CompletionBody) -> Request:
         vocabulary = self._settings.shape.vocabulary
         tokens = tokenise(body.prompt, vocabulary) if isinstance(body.prompt, str) else body.prompt
-        if not tokens or not all(0 <= token < vocabulary for token in tokens):
-            raise Refused(400, "the prompt is empty or holds ids outside the vocabulary")
+        if not tokens or outside((*tokens, *body.sampling().named_tokens), vocabulary):
+            raise Refused(400, "the prompt is empty, or a token id lies outside the vocabulary")
         if body.max_tokens < 1 or len(tokens) + body.max_tokens > self._context:
             raise Refused(400, f"This model's maximum context length is {self._context} tokens")
         resolved = self._adapters.resolve(body.model, body.cache_salt)
