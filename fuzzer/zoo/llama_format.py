@@ -8,7 +8,7 @@ import msgspec
 
 from fuzzer.zoo.engine import Run
 from fuzzer.zoo.requests import Generated, Sampling
-from fuzzer.zoo.text import detokenise, most_likely, piece
+from fuzzer.zoo.text import detokenise, most_likely, piece, piece_bytes
 
 
 class AdapterScale(msgspec.Struct):
@@ -127,10 +127,7 @@ def _positions(answer: Sequence[Generated], count: int) -> list[Position] | msgs
 def _position(generated: Generated, count: int) -> Position:
     token = generated.token
     top = [
-        Candidate(other, piece(other), _bytes(other), value) for other, value in most_likely(generated.logprobs, count)
+        Candidate(other, piece(other), piece_bytes(other), value)
+        for other, value in most_likely(generated.logprobs, count)
     ]
-    return Position(token, piece(token), _bytes(token), float(generated.logprobs[token]), top)
-
-
-def _bytes(token: int) -> list[int]:
-    return list(piece(token).encode())
+    return Position(token, piece(token), piece_bytes(token), float(generated.logprobs[token]), top)

@@ -81,6 +81,11 @@ class Mutant:
             rows=self.rows,
         )
 
+    def flags(self, *, planted: bool = True) -> tuple[str, ...]:
+        """The same server as arguments of ``fuzzer.zoo.serve``."""
+        shape = ("--flavour", self.flavour, "--family", self.family, "--rows", str(self.rows))
+        return (*shape, "--bug", self.name) if planted else shape
+
 
 def needs(*kinds: Need) -> frozenset[Need]:
     return frozenset(kinds)

@@ -14,10 +14,13 @@ import uvicorn
 from fuzzer.zoo.app import App
 from fuzzer.zoo.arithmetic import Numerics
 from fuzzer.zoo.bugs import Bug
+from fuzzer.zoo.catalogue import MUTANTS
 from fuzzer.zoo.llama_server import LlamaServer
 from fuzzer.zoo.model import Family, ModelShape
 from fuzzer.zoo.settings import Flavour, Settings
 from fuzzer.zoo.vllm_server import VllmServer
+
+ROWS = {Flavour.LLAMA: 1, Flavour.VLLM: 8}
 
 
 def build(settings: Settings) -> App:
@@ -59,17 +62,21 @@ def _stop_at_end_of_input(running: uvicorn.Server) -> None:
 
 
 def parse(arguments: Sequence[str] | None) -> Settings:
-    """Defaults are those of ``Settings``."""
-    options = _parser().parse_args(arguments)
-    shape = ModelShape(options.family, options.vocabulary, options.context, options.window)
-    flavour = Flavour(options.flavour)
+    """Flavour, family and rows that are left out are those which the bug needs."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    mutant = MUTANTS.get(options.bug)
+    flavour = options.flavour or (mutant.flavour if mutant else Flavour.LLAMA)
+    family = options.family or (mutant.family if mutant else Family.DENSE)
+    if mutant is not None and flavour is not mutant.flavour:
+        parser.error(f"the bug {mutant.name} needs --flavour {mutant.flavour}")
     return Settings(
         flavour=flavour,
-        shape=shape,
+        shape=ModelShape(family, options.vocabulary, options.context, options.window),
         numerics=options.numerics,
         bug=options.bug,
         caching=not options.no_cache,
-        rows=options.rows or (1 if flavour is Flavour.LLAMA else 8),
+        rows=options.rows or (mutant.rows if mutant else ROWS[flavour]),
         chunk=options.chunk,
         step_tokens=options.step_tokens,
         ram_entries=options.ram_entries,
@@ -82,12 +89,12 @@ def parse(arguments: Sequence[str] | None) -> Settings:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fuzzer.zoo.serve", description="Serve the zoo's model on a loopback port.")
-    parser.add_argument("--flavour", type=Flavour, default=Flavour.LLAMA, choices=list(Flavour))
-    parser.add_argument("--family", type=Family, default=Family.DENSE, choices=list(Family))
+    parser.add_argument("--flavour", type=Flavour, choices=list(Flavour))
+    parser.add_argument("--family", type=Family, choices=list(Family))
     parser.add_argument("--bug", type=Bug, choices=list(Bug), metavar="NAME", help="plant this mistake")
     parser.add_argument("--numerics", type=Numerics, default=Numerics.FLOAT32, choices=list(Numerics))
     parser.add_argument("--no-cache", action="store_true", help="reuse nothing: the reference")
-    parser.add_argument("--rows", type=_count, default=0, help="slots, or running requests (1 for llama, 8 for vllm)")
+    parser.add_argument("--rows", type=_count, default=0, help="slots (1), or running requests (8)")
     for name, default in _SIZES.items():
         parser.add_argument(f"--{name}", type=_size, default=default)
     for name, default in _TIERS.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 
@@ -11,8 +12,14 @@ from fuzzer.zoo.arithmetic import Floats
 FIRST_CHARACTER = 0x4E00
 
 
+@cache
 def piece(token: int) -> str:
     return chr(FIRST_CHARACTER + token)
+
+
+@cache
+def piece_bytes(token: int) -> list[int]:
+    return list(piece(token).encode())
 
 
 def detokenise(tokens: Iterable[int]) -> str:

@@ -12,6 +12,10 @@ import httpx
 import pytest
 from zoo_sequences import words
 
+from fuzzer.zoo.catalogue import MUTANTS
+from fuzzer.zoo.mutants import Mutant
+from fuzzer.zoo.serve import parse
+
 ROOT = Path(__file__).parents[2]
 DEADLINE = 20.0
 
@@ -56,15 +60,23 @@ def test_the_reference_reuses_nothing() -> None:
         assert reused_on_repeat(client) == 0
 
 
-def test_an_unknown_bug_is_refused() -> None:
-    command = [sys.executable, "-P", "-m", "fuzzer.zoo.serve", "--bug", "no-such-bug"]
-    refused = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
-    assert "--bug" in refused.stderr
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--bug", "no-such-bug"],
+        ["--bug", "salt-truncated", "--flavour", "llama"],
+        ["--chunk", "0"],
+        ["--block-size", "many"],
+        ["--rows", "-1"],
+    ],
+)
+def test_what_cannot_work_is_refused(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parse(flags)
+    assert flags[1] in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("flag", ["--chunk=0", "--block-size=0", "--rows=-1"])
-def test_sizes_that_cannot_work_are_refused(flag: str) -> None:
-    command = [sys.executable, "-P", "-m", "fuzzer.zoo.serve", flag]
-    refused = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
+@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=lambda mutant: mutant.name)
+def test_a_bug_brings_the_server_that_it_needs(mutant: Mutant) -> None:
+    assert parse(["--bug", mutant.name]) == parse(mutant.flags()) == mutant.settings()
+    assert parse(mutant.flags(planted=False)) == mutant.settings(planted=False)
