@@ -133,8 +133,8 @@ LLAMA_MUTANTS = (
         Kind.INHERITED_STATE,
         "S8",
         "An aborted request's last scheduled token is written after its slot went to the next request.",
-        4,
-        needs(Need.OVERLAP, Need.ABORT),
+        3,
+        needs(Need.ABORT),
     ),
     Mutant(
         Bug.POSITION_NOT_REWOUND,

@@ -43,6 +43,7 @@ class LlamaServer:
             ("GET", "/slots"): self._list_slots,
             ("POST", "/slots/"): self._slot_action,
             ("GET", "/props"): self._props,
+            ("GET", "/v1/models"): self._models,
             ("GET", "/health"): self._health,
             ("GET", "/metrics"): self._metrics,
         }
@@ -145,6 +146,11 @@ class LlamaServer:
                 "is_sleeping": False,
             }
         )
+
+    async def _models(self, _: HttpRequest) -> Reply:
+        shape = self._settings.shape
+        meta = {"n_vocab": shape.vocabulary, "n_ctx_train": shape.context, "n_embd": shape.width}
+        return json_reply({"object": "list", "data": [{"id": "zoo", "object": "model", "meta": meta}]})
 
     async def _health(self, _: HttpRequest) -> Reply:
         return json_reply({"status": "ok"})

@@ -121,7 +121,7 @@ VLLM_MUTANTS = (
         Kind.RECURRENT_STATE_MISALIGNED,
         "S3",
         "In a batch of several prompts all blocks are published with the running state of the first.",
-        4,
+        3,
         needs(Need.OVERLAP),
         family=Family.HYBRID,
     ),
@@ -193,7 +193,7 @@ VLLM_MUTANTS = (
         Kind.INVALID_PUBLISHED,
         "V20",
         "Blocks are published when a prompt is admitted, before they are computed.",
-        3,
+        2,
         needs(Need.OVERLAP),
     ),
     _mutant(
@@ -235,7 +235,7 @@ VLLM_MUTANTS = (
         Kind.OTHER_STATE_LEAKS,
         "S12",
         "When rows close up, a request's logit bias stays behind in the row that it left.",
-        4,
+        3,
         needs(Need.SAMPLING, Need.OVERLAP),
     ),
     _mutant(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo_sequences import Abort, Ask, Join, Operation, Post, Start, words
+from zoo_sequences import Abort, Ask, Operation, Post, Start, words
 
 from fuzzer.zoo.bugs import Bug
 from fuzzer.zoo.llama_server import ADAPTERS
@@ -54,7 +54,7 @@ LLAMA_SEQUENCES: dict[Bug, Sequence[Operation]] = {
     Bug.CHECKPOINT_ONE_TOKEN_AHEAD: (Ask(P[:20]), Ask(P[:20])),
     Bug.VICTIM_STATE_NOT_CLEARED: (Ask(P[:20]), Ask(Q[:20])),
     Bug.CHECKPOINTS_SURVIVE_CLEAR: (Ask(P[:37]), Ask(Q[:40]), Ask(Q[:38] + R[:2])),
-    Bug.ABORTED_ROW_WRITES_AGAIN: (Start(Ask(P[:20], 400)), Start(Ask(Q[:20])), Abort(0), Join(1)),
+    Bug.ABORTED_ROW_WRITES_AGAIN: (Start(Ask(P[:20], 400)), Abort(0), Ask(Q[:20])),
     Bug.POSITION_NOT_REWOUND: (Ask(P[:20] + Q[:5]), Ask(P[:20] + R[:5])),
     Bug.RAM_ENTRY_AT_VICTIM_POSITION: (Ask(P[:20]), Ask(Q[:30]), Ask(P[:20])),
     Bug.RESTORED_AT_SLOT_POSITION: (

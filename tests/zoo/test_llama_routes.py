@@ -45,6 +45,12 @@ def test_a_stream_tells_the_same_in_parts(client: httpx.Client) -> None:
     assert events[-1]["timings"]["predicted_n"] == 3
 
 
+def test_the_server_tells_its_sizes(client: httpx.Client) -> None:
+    props = client.get("/props").json()
+    assert (props["total_slots"], props["default_generation_settings"]["n_ctx"]) == (2, 512)
+    assert client.get("/v1/models").json()["data"][0]["meta"]["n_vocab"] == 2048
+
+
 def test_no_tokens_may_be_asked_for(client: httpx.Client) -> None:
     answer = client.post("/completion", json={**GREEDY, "n_predict": 0}).json()
     assert answer["tokens"] == []
