@@ -166,7 +166,7 @@ class BlockCache:
             self._memory.states[row] = self._memory.boundary_states[last_hit]
         elif self._bug is Bug.ONE_TOKEN_PROMPT_AS_DECODE and len(request.tokens) == 1:
             return
-        elif self._bug is not Bug.RECURRENT_ROW_NOT_ZEROED:
+        elif row == 0 or self._bug is not Bug.ONLY_FIRST_ROW_ZEROED:
             self._memory.states[row] = 0
 
     def _publish(self, running: Running, blocks: int) -> None:

@@ -40,9 +40,9 @@ class Bug(StrEnum):
     BOUNDARY_STATE_OF_NEIGHBOUR = "boundary-state-of-neighbour"
     NULL_STATE_BLOCK_HIT = "null-state-block-hit"
 
-    RECURRENT_ROW_NOT_ZEROED = "recurrent-row-not-zeroed"
+    ONLY_FIRST_ROW_ZEROED = "only-first-row-zeroed"
     ONE_TOKEN_PROMPT_AS_DECODE = "one-token-prompt-as-decode"
-    VICTIM_STATE_NOT_CLEARED = "victim-state-not-cleared"
+    CLEARED_SLOT_KEEPS_STATE = "cleared-slot-keeps-state"
     CHECKPOINTS_SURVIVE_CLEAR = "checkpoints-survive-clear"
     EVICTED_BLOCK_KEEPS_HASH = "evicted-block-keeps-hash"
     SHARED_BLOCK_FREED_EARLY = "shared-block-freed-early"

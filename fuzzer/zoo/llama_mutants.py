@@ -113,10 +113,10 @@ LLAMA_MUTANTS = (
         family=Family.HYBRID,
     ),
     Mutant(
-        Bug.VICTIM_STATE_NOT_CLEARED,
+        Bug.CLEARED_SLOT_KEEPS_STATE,
         Kind.INHERITED_STATE,
         "L08",
-        "A slot taken from another conversation keeps that conversation's running state.",
+        "A slot whose prefix matches but cannot be resumed is cleared, all but its running state.",
         2,
         family=Family.HYBRID,
     ),

@@ -30,8 +30,8 @@ class Holding:
             self.memory.copy(), self.bug, list(self.tokens), self.environment, list(self.checkpoints), self.hidden
         )
 
-    def clear(self) -> None:
-        self.memory.clear()
+    def clear(self, *, states: bool = True) -> None:
+        self.memory.clear(states=states)
         self.tokens.clear()
         self.environment = None
         if self.bug is not Bug.CHECKPOINTS_SURVIVE_CLEAR:

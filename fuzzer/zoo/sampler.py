@@ -18,6 +18,7 @@ PLAIN = Sampling()
 class Row:
     """Sampling state of one running request; ``logprobs`` is the buffer that its answers are read from."""
 
+    asked: Sampling = PLAIN
     sampling: Sampling = PLAIN
     counts: Counter[int] = field(default_factory=Counter)
     logprobs: Floats | None = None
@@ -29,8 +30,8 @@ class Sampler:
         self._rows = [Row() for _ in range(rows)]
 
     def open_row(self, row: int, request: Request) -> None:
-        state, previous = self._rows[row], self._rows[row].sampling
-        state.sampling = request.sampling
+        state, previous = self._rows[row], self._rows[row].asked
+        state.asked = state.sampling = request.sampling
         if self._bug is Bug.MASK_LEFT_IN_ROW and not request.sampling.allowed:
             state.sampling = replace(request.sampling, allowed=previous.allowed)
         if self._bug is Bug.PENALTIES_LEFT_IN_ROW and not _penalises(request.sampling):

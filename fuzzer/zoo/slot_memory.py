@@ -81,10 +81,10 @@ class SlotMemory:
             self.position -= self.length - count
         self.length = count
 
-    def clear(self) -> None:
+    def clear(self, *, states: bool = True) -> None:
         self._keys[:] = 0
         self._values[:] = 0
-        if self._bug is not Bug.VICTIM_STATE_NOT_CLEARED:
+        if states:
             self._states[:] = 0
         self.position = self.length = self._window_start = self._absorbed = 0
 

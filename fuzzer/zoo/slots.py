@@ -142,13 +142,13 @@ class SlotCache:
 
     def _resume(self, holding: Holding, request: Request) -> int:
         """Bring the holding to the longest prefix it lawfully shares with the prompt; one token stays to compute."""
-        shared = self._shared(holding, request)
+        shared = alike = self._shared(holding, request)
         if self._bug is not Bug.LOGITS_OF_LONGER_PROMPT:
             shared = min(shared, len(request.tokens) - 1)
         if not holding.memory.resumable(shared):
             shared = self._rewind(holding, shared)
         if shared == 0:
-            holding.clear()
+            holding.clear(states=alike == 0 or self._bug is not Bug.CLEARED_SLOT_KEEPS_STATE)
         else:
             holding.cut(shared)
         holding.environment = request.environment

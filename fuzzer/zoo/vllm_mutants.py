@@ -134,11 +134,12 @@ VLLM_MUTANTS = (
         family=Family.HYBRID,
     ),
     _mutant(
-        Bug.RECURRENT_ROW_NOT_ZEROED,
+        Bug.ONLY_FIRST_ROW_ZEROED,
         Kind.INHERITED_STATE,
         "V12",
-        "A row's running state is not zeroed for the next request.",
-        2,
+        "Of the rows' running states only the first is zeroed for a new request.",
+        3,
+        needs(Need.OVERLAP),
         family=Family.HYBRID,
     ),
     _mutant(

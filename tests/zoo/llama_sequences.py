@@ -52,7 +52,7 @@ LLAMA_SEQUENCES: dict[Bug, Sequence[Operation]] = {
     Bug.WINDOW_TRIMMED_TOO_LITTLE: (Ask(P[:60]), Ask(P[:10] + Q[:3])),
     Bug.RECURRENT_TRIM_IGNORED: (Ask(P[:20] + Q[:5]), Ask(P[:20] + R[:5])),
     Bug.CHECKPOINT_ONE_TOKEN_AHEAD: (Ask(P[:20]), Ask(P[:20])),
-    Bug.VICTIM_STATE_NOT_CLEARED: (Ask(P[:20]), Ask(Q[:20])),
+    Bug.CLEARED_SLOT_KEEPS_STATE: (Ask(P[:20] + Q[:5]), Ask(P[:20] + R[:5])),
     Bug.CHECKPOINTS_SURVIVE_CLEAR: (Ask(P[:37]), Ask(Q[:40]), Ask(Q[:38] + R[:2])),
     Bug.ABORTED_ROW_WRITES_AGAIN: (Start(Ask(P[:20], 400)), Abort(0), Ask(Q[:20])),
     Bug.POSITION_NOT_REWOUND: (Ask(P[:20] + Q[:5]), Ask(P[:20] + R[:5])),

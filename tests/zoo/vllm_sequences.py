@@ -51,7 +51,7 @@ VLLM_SEQUENCES: dict[Bug, Sequence[Operation]] = {
     Bug.BOUNDARY_STATE_OF_CHUNK_END: (Ask(P[:40]), Ask(P[:16] + Q[:10])),
     Bug.BOUNDARY_STATE_OF_NEIGHBOUR: (Start(Ask(P, 20)), Ask(Q[:40]), Ask(Q[:33])),
     Bug.NULL_STATE_BLOCK_HIT: (Ask(P[:40]), Ask(P[:16] + Q[:10])),
-    Bug.RECURRENT_ROW_NOT_ZEROED: (Ask(P[:20]), Ask(Q[:20])),
+    Bug.ONLY_FIRST_ROW_ZEROED: (Start(Ask(P[:20], 400)), Ask(Q[:20]), Ask(R[:20])),
     Bug.ONE_TOKEN_PROMPT_AS_DECODE: (Ask(P[:20]), Ask(Q[:1])),
     Bug.EVICTED_BLOCK_KEEPS_HASH: (Ask(P[:40]), Evict(), Ask(P[:40])),
     Bug.SHARED_BLOCK_FREED_EARLY: (Start(Ask(P[:40], 400)), Ask(P[:40]), Evict(), Join(0)),
