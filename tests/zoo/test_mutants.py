@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import llama_sequences
 import pytest
 import vllm_sequences
 from zoo_sequences import Ask, Operation, Session
-from zoo_server import serving
+from zoo_server import join_stopped, serving
 
 from fuzzer.zoo.bugs import Bug
 from fuzzer.zoo.catalogue import MUTANTS
@@ -19,12 +19,19 @@ from fuzzer.zoo.settings import Flavour
 SEQUENCES = {**llama_sequences.LLAMA_SEQUENCES, **vllm_sequences.VLLM_SEQUENCES}
 PROLOGUES = {Flavour.LLAMA: llama_sequences.PROLOGUE, Flavour.VLLM: vllm_sequences.PROLOGUE}
 
+
+@pytest.fixture(autouse=True, scope="module")
+def _stopped_servers() -> Iterator[None]:
+    yield
+    join_stopped()
+
+
 every_mutant = pytest.mark.parametrize("mutant", MUTANTS.values(), ids=lambda mutant: mutant.name)
 
 
 def wrong_steps(mutant: Mutant, *, planted: bool, operations: Sequence[Operation] | None = None) -> list[int]:
     settings = mutant.settings(planted=planted)
-    with serving(settings) as client:
+    with serving(settings, join=False) as client:
         Session(client, settings).run(PROLOGUES[mutant.flavour])
         return Session(client, settings).run(SEQUENCES[mutant.bug] if operations is None else operations)
 

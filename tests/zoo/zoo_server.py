@@ -18,8 +18,8 @@ _stopping: list[threading.Thread] = []
 
 
 @contextmanager
-def serving(settings: Settings) -> Iterator[httpx.Client]:
-    """A client of a new server, which is told to stop afterwards; ``join_stopped`` waits until it has."""
+def serving(settings: Settings, *, join: bool = True) -> Iterator[httpx.Client]:
+    """A client of a new server, which ends afterwards; without ``join``, ``join_stopped`` must wait for that."""
     running = server(build(settings))
     listening = listen()
     listening.listen()  # before the thread starts, so that the first connection can wait for it
@@ -32,10 +32,12 @@ def serving(settings: Settings) -> Iterator[httpx.Client]:
             yield client
     finally:
         running.should_exit = running.force_exit = True
+        if join:
+            join_stopped()
 
 
 def join_stopped() -> None:
-    """Stopping takes uvicorn two ticks of a tenth of a second, too long to wait for after each of many servers."""
+    """Stopping takes uvicorn two ticks of a tenth of a second, too long to wait for after each of a hundred."""
     for thread in _stopping:
         thread.join(DEADLINE)
         assert not thread.is_alive()
