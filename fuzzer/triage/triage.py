@@ -133,7 +133,7 @@ class Triage:
         suspect, live = outcome.suspects[0], self._lab.live
         if suspect.delta is None or suspect.delta > CEILING[self._numerics]:
             return False
-        live.noise = recalibrate(live, outcome.plan, suspect.step, self._numerics)
+        live.noise = recalibrate(live, outcome.plan, suspect.step)
         return not judge(outcome.ours, outcome.theirs, live.noise, accounting=live.accounts)
 
     def _reduce(self, outcome: Outcome) -> Minimal | None:
