@@ -36,8 +36,10 @@ class Rig:
         _check(options)
         self.numerics = options.numerics or _usual_numerics(options)
         self._files = None if options.target else model_files(options)
+        user = parse_flags(options.server_flags, keep_unknown=options.binary is not None)
+        # Made once nothing can be refused any more, so that nobody has to remove it then.
         self._slot_files = TemporaryDirectory(prefix="stalefuzz-slots-")
-        self._flags = self._target_flags()
+        self._flags = self._target_flags(user)
         self._reference_flags = reference_flags(self._flags) if self._flags is not None else None
         self._target: Target | None = None
         self._reference: Reference | None = None
@@ -129,10 +131,9 @@ class Rig:
             launch=self._command(self._reference_flags),
         )
 
-    def _target_flags(self) -> LlamaFlags | None:
+    def _target_flags(self, user: LlamaFlags) -> LlamaFlags | None:
         if self._files is None:
             return None
-        user = parse_flags(self._options.server_flags, keep_unknown=self._options.binary is not None)
         return target_flags(user, self._files, Path(self._slot_files.name), exact=self.numerics is Numerics.EXACT)
 
     def _launch(self, flags: LlamaFlags) -> LaunchedServer:

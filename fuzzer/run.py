@@ -98,6 +98,7 @@ class Run:
         while (suspected := exploration.next_suspect()) is not None:
             self._investigate(triage, *suspected)
             self._tell_notices()
+            self.record.requests = _sent(differential)
             if self._options.fail_fast and any(not finding.known for finding in self.record.findings):
                 break
 
@@ -153,7 +154,7 @@ class Run:
         for operation in pending.plan.operations[: len(pending.ours.steps)]:
             record.exercised[kind(operation)] = record.exercised.get(kind(operation), 0) + 1
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
-        record.requests = Requests(differential.requests, differential.reference.requests)
+        record.requests = _sent(differential)
         self._sink(
             events.Explored(
                 self._now(),
@@ -198,6 +199,10 @@ class Run:
 
     def _now(self) -> float:
         return round(self._clock.elapsed(), 3)
+
+
+def _sent(differential: Differential) -> Requests:
+    return Requests(differential.requests, differential.reference.requests)
 
 
 def _verdict(record: RunRecord) -> Verdict:

@@ -46,6 +46,7 @@ class Lab:
         try:
             yield differential
         finally:
+            self.live.requests += differential.requests
             self._pool.submit(target.close)
 
     def close(self) -> None:

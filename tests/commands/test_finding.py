@@ -105,7 +105,7 @@ def test_what_the_user_sees(found: Ended) -> None:
         "FINDING d05d71  adapter scale of an evicted entry        5 of 5 · right without history · reuse witnessed"
     )
     assert [line[:15] for line in block[1:4]] == ["  1  complete P", "  2  complete Q", "  3  complete P"]
-    assert block[3].endswith("<- wrong by # (bound 1e-04)")
+    assert block[3].endswith("<- wrong by # (bound #)")
     assert block[4].startswith("  Step 3 was answered with the state that step 1 computed at a=0: with step 1 at a=")
     assert block[5] == (
         "  Needs: the prefix that steps 1 and 3 share; the scale change between steps 1 and 3; another request in "
