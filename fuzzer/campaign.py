@@ -1,18 +1,26 @@
-"""The campaign: rounds of generated plans on both servers, each suspect through the ladder, until time is up."""
+"""Exploration: rounds of generated plans on both servers, until one diverges or enough was done."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings, target
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from fuzzer.differential import Differential, Outcome, Pending
+from fuzzer.models.model_cache import cache_root
+from oracles.reach import RARE, situations
+from scenarios.blocking import blocked
 from scenarios.plans import Plan
 from scenarios.scenario import Scenario
+from scenarios.strategies import plans
 
 _PLANS_A_ROUND = 40
+
+# Hypothesis keeps what it learnt of local source files; a user's working folder is no place for that.
+set_hypothesis_home_dir(cache_root().parent / "hypothesis")
 
 
 class _Leave(BaseException):
@@ -23,13 +31,17 @@ class _Leave(BaseException):
 
 
 class Exploration:
-    """Draws and runs plans. ``seed`` decides the plans; only the clock decides how many of them run."""
+    """Draws and runs plans. ``seed`` decides the plans; only the clock decides how many of them run.
+
+    ``known`` holds the necessary elements of each bug found so far; the caller adds to it.
+    """
 
     def __init__(
         self,
         differential: Differential,
         scenarios: Sequence[Scenario],
         seed: int,
+        known: Sequence[Sequence[str]],
         *,
         enough: Callable[[], bool],
         ran: Callable[[Pending], None],
@@ -37,13 +49,14 @@ class Exploration:
         self._differential = differential
         self._scenarios = scenarios
         self._seed = seed
+        self._known = known
         self._enough = enough
         self._ran = ran
         self._round = 0
 
-    def next_suspect(self) -> tuple[Outcome, Scenario] | None:
-        """Go on until a plan diverges; None when enough was done."""
-        while not self._enough():
+    def next_suspect(self, rounds: int | None = None) -> tuple[Outcome, Scenario] | None:
+        """Go on until a plan diverges; None when enough was done, or after that many rounds in all."""
+        while not self._enough() and (rounds is None or self._round < rounds):
             scenario = self._scenarios[self._round % len(self._scenarios)]
             outcome = self._run_round(scenario)
             self._round += 1
@@ -53,8 +66,9 @@ class Exploration:
 
     def _run_round(self, scenario: Scenario) -> Outcome | None:
         round_seed = self._seed * 1_000_003 + self._round
-        capabilities = self._differential.target.server.capabilities
-        strategy = scenario.round(random.Random(round_seed), capabilities)
+        rng = random.Random(round_seed)
+        profile = scenario.profile(rng, self._differential.target.server.capabilities)
+        strategy = plans(blocked(profile, self._known, rng))
         attempt = _Round(self._differential, self._enough, self._ran)
         try:
             _drawn(strategy, round_seed, attempt.step)
@@ -86,6 +100,7 @@ class _Round:
             raise _Leave
         before, self._pending = self._pending, self._differential.begin(plan)
         self._ran(self._pending)
+        _steer(self._pending)
         self._judge(before)
 
     def settle(self) -> None:
@@ -101,6 +116,13 @@ class _Round:
             self.suspect = outcome
             self.settle()
             raise _Leave
+
+
+def _steer(pending: Pending) -> None:
+    """Tell Hypothesis how often a plan met each situation that is rarely met."""
+    met = [situation for _, situation in situations(pending.plan.operations, pending.ours)]
+    for situation in RARE:
+        target(float(met.count(situation)), label=situation)
 
 
 def _drawn(strategy: st.SearchStrategy[Plan], round_seed: int, step: Callable[[Plan], None]) -> None:

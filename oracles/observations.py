@@ -31,6 +31,8 @@ class Observation(msgspec.Struct, frozen=True):
     """Prompt tokens that the server says it did not compute."""
     computed: int | None = None
     slot: int | None = None
+    ms: float | None = None
+    """What the server says it took to compute, prompt and answer."""
 
     @property
     def tokens(self) -> tuple[int, ...]:

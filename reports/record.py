@@ -58,6 +58,8 @@ class Settings(msgspec.Struct, frozen=True):
     model: str
     adapters: list[str]
     numerics: str
+    embedded: dict[str, tuple[str, Any]] = {}
+    """Flag to field and value in llama.cpp's own settings structure, for a reproducer on the xllamacpp wheel."""
 
 
 class SourceRecord(msgspec.Struct, frozen=True):
@@ -87,6 +89,51 @@ class Divergence(msgspec.Struct, frozen=True):
     position: int
     target: list[Token]
     reference: list[Token]
+    gap: float | None = None
+    """By how many nats the reference prefers its own token to the target's."""
+
+
+class AnswerToken(msgspec.Struct, frozen=True):
+    """One position of an answer; the reference answers no further than to the first token that differs."""
+
+    target: int | None
+    reference: int | None = None
+    delta: float | None = None
+    """Largest |delta logprob|, in nats; None where it was not compared."""
+
+
+class AblationRecord(msgspec.Struct, frozen=True):
+    """One element of the minimal plan taken away: the element is necessary where that made the answer right."""
+
+    element: str
+    clean: bool
+
+
+class WireRequest(msgspec.Struct, frozen=True):
+    """One HTTP request of the minimal plan, as it went over the wire to a fresh server."""
+
+    step: int
+    path: str
+    body: Any
+    method: str = "POST"
+
+
+class Original(msgspec.Struct, frozen=True):
+    """The plan that first diverged, in words, before it was reduced."""
+
+    story: list[str]
+    wrong: int
+    answer: list[AnswerToken]
+
+
+class Sample(msgspec.Struct, frozen=True, array_like=True):
+    """Totals of a run at ``at`` seconds; a run keeps a bounded number of them."""
+
+    at: float
+    steps: int
+    requests: int
+    hits: int
+    reused_tokens: int
 
 
 class StepRecord(msgspec.Struct, frozen=True):
@@ -98,6 +145,10 @@ class StepRecord(msgspec.Struct, frozen=True):
     """Tokens of the prompt."""
     tokens: list[int]
     """The answer."""
+    slot: int | None = None
+    ms: float | None = None
+    """What the server says the request took to compute."""
+    error: str | None = None
 
 
 class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,6 +186,19 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     original: tuple[Operation, ...]
     found_s: float
     seed: int
+    severity: str = ""
+    suspected_s: float | None = None
+    """When it first diverged; until ``found_s`` it was reduced and confirmed."""
+    answer: list[AnswerToken] = []
+    """The wrong answer of the minimal plan beside the right one."""
+    unreduced: Original | None = None
+    ablations: list[AblationRecord] = []
+    wire: list[WireRequest] = []
+    """Empty where an operation of the plan has no plain HTTP form."""
+    wire_alone: WireRequest | None = None
+    """The wrong request, told not to read the cache."""
+    token_texts: dict[str, str] = {}
+    """Text of the tokens that this record names, as the server spells them; untrusted."""
 
 
 class SuspectRecord(msgspec.Struct, frozen=True):
@@ -169,6 +233,10 @@ class RunRecord(msgspec.Struct, kw_only=True):
     exercised: dict[str, int] = {}
     not_exercised: dict[str, str] = {}
     time_to_first_finding_s: float | None = None
+    coverage: dict[str, dict[str, int]] = {}
+    """Operation by situation: how often each was exercised in it."""
+    series: list[Sample] = []
+    redacted: bool = False
     suspects: list[SuspectRecord] = []
     reuse_lost: list[Any] = []
     findings: list[FindingRecord] = []

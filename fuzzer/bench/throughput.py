@@ -100,6 +100,7 @@ class Bench:
             self.differential,
             [single_scale.SCENARIO],
             seed,
+            [],
             enough=lambda: len(self.bodies) >= size,
             ran=lambda pending: None,
         )

@@ -20,13 +20,13 @@ def run_command(options: RunOptions) -> Exit:
     _check_scenarios(options.scenarios)
     rig = Rig(options.servers)
     store = _store(options)
-    with interruptible(), Terminal(console(), options.out) as terminal:
+    with interruptible() as interruption, Terminal(console(), options.out) as terminal:
 
         def sink(event: Event) -> None:
             store.event(event)
             terminal.event(event)
 
-        run = Run(options, rig, sink, store.run)
+        run = Run(options, rig, interruption, sink, store.run)
         status: Exit | None = None
         try:
             run.execute()

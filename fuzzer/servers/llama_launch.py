@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from fuzzer.model_files import ModelFiles
+from fuzzer.servers.llama_flag_table import BY_NAME, Value
 from fuzzer.servers.llama_flags import LlamaFlags, LoraFile
 
 EXACT = LlamaFlags(
@@ -57,6 +58,12 @@ def portable(flags: LlamaFlags) -> list[str]:
     """The flags that a finding records: without paths, addresses and whatever we do not know."""
     kept = {name: value for name, value in flags.settings.items() if name not in PLACE}
     return list(LlamaFlags(MappingProxyType(kept)).argv())
+
+
+def embedded_fields(flags: LlamaFlags) -> dict[str, tuple[str, Value]]:
+    """The portable flags with the ``CommonParams`` field of each; values in the words of the command line."""
+    kept = {name: value for name, value in flags.settings.items() if name not in PLACE}
+    return {name: (BY_NAME[name].field, value) for name, value in kept.items()}
 
 
 def _of_files(files: ModelFiles) -> LlamaFlags:

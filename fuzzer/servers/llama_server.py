@@ -27,6 +27,14 @@ _SPECIAL_TOKENS = 4
 """Unknown, start, end and newline come first in the vocabularies that we write and in most others."""
 _FIELDS = ["completion_probabilities", "timings", "id_slot"]
 """All that is read of an answer; the rest, the prompt and every setting again, is not sent then."""
+_TASKS: dict[Task, tuple[str, Any]] = {
+    Task.TOKENIZE: ("/tokenize", {"content": "a b c"}),
+    Task.EMBEDDING: ("/embedding", {"content": "a b c"}),
+    Task.CHAT: (
+        "/v1/chat/completions",
+        {"messages": [{"role": "user", "content": "a b c"}], "max_tokens": 2, "temperature": 0},
+    ),
+}
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _REQUESTS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repeat_penalty": 1.5, "repeat_last_n": 64, "presence_penalty": 0.5},
@@ -43,6 +51,8 @@ class _Chosen(msgspec.Struct, frozen=True):
 class _Timings(msgspec.Struct, frozen=True):
     prompt_n: int
     cache_n: int | None = None
+    prompt_ms: float = 0.0
+    predicted_ms: float = 0.0
 
 
 class _Completion(msgspec.Struct, frozen=True):
@@ -56,6 +66,10 @@ class _Chunk(msgspec.Struct, frozen=True):
     timings: _Timings | None = None
     id_slot: int | None = None
     error: Any = None
+
+
+class _Text(msgspec.Struct, frozen=True):
+    content: str
 
 
 class _Default(msgspec.Struct, frozen=True):
@@ -79,6 +93,10 @@ class _SlotFile(msgspec.Struct, frozen=True):
     n_restored: int | None = None
     n_erased: int | None = None
 
+    @property
+    def count(self) -> int | None:
+        return next((n for n in (self.n_saved, self.n_restored, self.n_erased) if n is not None), None)
+
 
 class LlamaServer:
     """A llama-server that answers at ``url``.
@@ -88,6 +106,7 @@ class LlamaServer:
     """
 
     engine = ENGINE
+    path = "/completion"
 
     def __init__(
         self, url: str, *, version: str | None = None, shape: ModelShape | None = None, admin: bool = False
@@ -105,9 +124,10 @@ class LlamaServer:
 
     def complete(self, request: Request) -> Observation:
         """Send one request and wait for the whole answer; tokens, top-k lists and counts as the server gives them."""
-        answer = decode(self._connection.post("/completion", self.body(request)), _Completion)
-        positions = [_position(chosen) for chosen in answer.completion_probabilities]
-        return Observation(positions, answer.timings.cache_n, answer.timings.prompt_n, answer.id_slot)
+        answer = decode(self._connection.post(self.path, self.body(request)), _Completion)
+        return _observation(
+            [_position(chosen) for chosen in answer.completion_probabilities], answer.timings, answer.id_slot
+        )
 
     def stream(self, request: Request, watcher: Watcher) -> Observation:
         """Send one request on a connection of its own and tell ``watcher`` each token as it comes."""
@@ -120,25 +140,32 @@ class LlamaServer:
                 positions.append(_position(chosen))
                 watcher.arrived(positions[-1])
             if chunk.timings is not None:
-                return Observation(positions, chunk.timings.cache_n, chunk.timings.prompt_n, chunk.id_slot)
+                return _observation(positions, chunk.timings, chunk.id_slot)
         raise RequestRefused("the stream ended without its last event")
 
     def perform(self, operation: Operation) -> int | None:
         """Do an operation that is no request; tokens saved, restored or erased, where that is what it does."""
+        wire = self.action(operation)
+        if wire is None:
+            raise RequestRefused(f"llama-server cannot do {operation}")
+        content = self._connection.post(*wire)
+        return decode(content, _SlotFile).count if isinstance(operation, (Save, Restore, Erase)) else None
+
+    def action(self, operation: Operation) -> tuple[str, Any] | None:
+        """Route and JSON of an operation that is no request; None for one that this server cannot do."""
         match operation:
             case SetScales(scales=scales):
-                self._connection.post("/lora-adapters", _lora(scales))
+                return "/lora-adapters", _lora(scales)
             case Save(slot=slot, file=file):
-                return self._slot_action(slot, "save", file).n_saved
+                return f"/slots/{slot}?action=save", {"filename": f"stalefuzz-{file}.bin"}
             case Restore(slot=slot, file=file):
-                return self._slot_action(slot, "restore", file).n_restored
+                return f"/slots/{slot}?action=restore", {"filename": f"stalefuzz-{file}.bin"}
             case Erase(slot=slot):
-                return self._slot_action(slot, "erase", 0).n_erased
+                return f"/slots/{slot}?action=erase", {}
             case Other(task=task):
-                self._other(task)
+                return _TASKS[task]
             case _:
-                raise RequestRefused(f"llama-server cannot do {operation}")
-        return None
+                return None
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
@@ -159,6 +186,13 @@ class LlamaServer:
             body["id_slot"] = request.slot
         return body | self._sampling(request)
 
+    def text_of(self, token: int) -> str | None:
+        """The text of one token; None where the server does not tell."""
+        try:
+            return decode(self._connection.post("/detokenize", {"tokens": [token]}), _Text).content
+        except RequestRefused:
+            return None
+
     def close(self) -> None:
         """Close the kept connection."""
         self._connection.close()
@@ -169,19 +203,6 @@ class LlamaServer:
             space = self.capabilities.space
             return {"logit_bias": [[token, -5.0] for token in range(space.first, space.first + space.count, 2)][:512]}
         return _REQUESTS.get(request.sampling, {})
-
-    def _slot_action(self, slot: int, action: str, file: int) -> _SlotFile:
-        content = self._connection.post(f"/slots/{slot}?action={action}", {"filename": f"stalefuzz-{file}.bin"})
-        return decode(content, _SlotFile)
-
-    def _other(self, task: Task) -> None:
-        if task is Task.TOKENIZE:
-            self._connection.post("/tokenize", {"content": "a b c"})
-        elif task is Task.EMBEDDING:
-            self._connection.post("/embedding", {"content": "a b c"})
-        else:
-            body = {"messages": [{"role": "user", "content": "a b c"}], "max_tokens": 2, "temperature": 0}
-            self._connection.post("/v1/chat/completions", body)
 
     def _state_capabilities(self, shape: ModelShape) -> Capabilities:
         vocabulary = self._vocabulary()
@@ -215,7 +236,7 @@ class LlamaServer:
 
     def _allows(self, task: Task) -> bool:
         try:
-            self._other(task)
+            self.perform(Other(task))
         except RequestRefused:
             return False
         return True
@@ -230,6 +251,11 @@ class LlamaServer:
 
 def _lora(scales: tuple[AdapterScale, ...]) -> list[dict[str, Any]]:
     return [{"id": scale.adapter, "scale": scale.scale} for scale in scales]
+
+
+def _observation(positions: list[Position], timings: _Timings, slot: int | None) -> Observation:
+    ms = round(timings.prompt_ms + timings.predicted_ms, 3)
+    return Observation(positions, timings.cache_n, timings.prompt_n, slot, ms)
 
 
 def _position(chosen: _Chosen) -> Position:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -80,6 +80,23 @@ class Server(Protocol):
 
     def perform(self, operation: Operation) -> int | None:
         """Do an operation that is no request; a count of what it did, where the server tells one."""
+        ...
+
+    def action(self, operation: Operation) -> tuple[str, Any] | None:
+        """Route and JSON body of an operation that is no request; None for what this server cannot do by one POST."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The route that completions are posted to."""
+        ...
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as."""
+        ...
+
+    def text_of(self, token: int) -> str | None:
+        """The text of one token; None where the server does not tell."""
         ...
 
     def close(self) -> None:

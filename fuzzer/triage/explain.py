@@ -9,7 +9,7 @@ from fuzzer.triage.lab import Lab
 from oracles.arms import own_spelling, with_setting
 from oracles.attribution import Element, StaleSource, ablations, donors, inherent, spelling_of
 from oracles.judgement import Oracle
-from reports.record import Mitigation
+from reports.record import AblationRecord, Mitigation
 from scenarios.entitlement import entitlements
 from scenarios.environment import AdapterScale
 from scenarios.plans import Plan, references
@@ -23,8 +23,10 @@ class Explanation(msgspec.Struct, frozen=True):
 
     necessary: tuple[Element, ...]
     source: StaleSource | None
-    donor: int | None
+    donor: int | None = None
     """The earlier step that most likely lent its state, where no run could prove it."""
+    ablations: tuple[AblationRecord, ...] = ()
+    """Every element that was tried, also those that can go."""
 
 
 def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Explanation:
@@ -32,16 +34,16 @@ def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Exp
     source = stale_source(live, plan, wrong, outcome)
     candidates = _candidates(plan, wrong, outcome)
     donor = source.step if source is not None else next(iter(candidates), None)
-    necessary = [
-        ablation.element
+    tried = [
+        (ablation.element, not wrong_again(live, ablation.plan, ablation.step))
         for ablation in ablations(plan, wrong, donor)
-        if not wrong_again(live, ablation.plan, ablation.step)
     ]
-    necessary += inherent(plan, wrong)
+    necessary = [element for element, clean in tried if clean] + inherent(plan, wrong)
     spelling = spelling_of(plan.operations[wrong], live.target.server.capabilities.adapters)
     if spelling is not None and len(plan.operations) == 1:
         necessary.append(spelling)
-    return Explanation(tuple(necessary), source, donor)
+    table = tuple(AblationRecord(element, clean) for element, clean in tried)
+    return Explanation(tuple(necessary), source, donor, table)
 
 
 def mitigations(lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str, ...]]) -> tuple[Mitigation, ...]:

@@ -46,7 +46,6 @@ class Lab:
         try:
             yield differential
         finally:
-            self.live.requests += differential.requests
             self._pool.submit(target.close)
 
     def close(self) -> None:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
 from fuzzer.calibration import CEILING, Numerics, recalibrate
 from fuzzer.differential import Differential, Outcome
+from fuzzer.servers.protocol import Server
 from fuzzer.triage import kinds, wording
+from fuzzer.triage.account import answer_of, unreduced, wire_alone, wire_of, with_texts
 from fuzzer.triage.confirm import Confirmation, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.reduce import Reduction
 from oracles.arms import own_spelling
 from oracles.attribution import fingerprint
+from oracles.comparison import preference
 from oracles.evidence import Verdict, decide, reuse_witnessed
 from oracles.judgement import Oracle, Suspect, judge
 from oracles.noise import Noise
-from oracles.observations import Observation, Step
+from oracles.observations import Failure, Observation, Step, TokenLogprob
 from reports.record import (
     Divergence,
     FindingRecord,
@@ -29,6 +32,7 @@ from reports.record import (
     SuspectRecord,
     Token,
 )
+from reports.severity import severity_of
 from scenarios.environment import adapter_letter
 from scenarios.plans import Plan, joined
 from scenarios.story import story_lines
@@ -65,6 +69,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     seed: int
     switches: dict[str, tuple[str, ...]]
+    suspected_s: float | None = None
 
 
 class Rounding(msgspec.Struct, frozen=True):
@@ -72,16 +77,22 @@ class Rounding(msgspec.Struct, frozen=True):
 
 
 class Triage:
-    """Investigates suspects of one run; knows the findings made so far by their fingerprint."""
+    """Investigates suspects on one target; ``known`` are the fingerprints of the findings made so far."""
 
     def __init__(
-        self, lab: Lab, numerics: Numerics, *, out_of_time: Callable[[], bool], elapsed: Callable[[], float]
+        self,
+        lab: Lab,
+        numerics: Numerics,
+        known: Collection[str],
+        *,
+        out_of_time: Callable[[], bool],
+        elapsed: Callable[[], float],
     ) -> None:
         self._lab = lab
+        self._known = known
         self._numerics = numerics
         self._out_of_time = out_of_time
         self._elapsed = elapsed
-        self._known: set[str] = set()
 
     @property
     def noise(self) -> Noise:
@@ -112,9 +123,10 @@ class Triage:
         decision = decide(confirmation.evidence)
         if decision.verdict is not Verdict.FINDING:
             return _unconfirmed(minimal.outcome, confirmation.suspect, decision.reason)
-        self._known.add(name)
         helps = mitigations(self._lab, minimal.plan, minimal.wrong, case.switches)
-        return _finding(name, minimal, why, confirmation, helps, original, case, self._elapsed())
+        server = self._lab.live.target.server
+        finding = _finding(name, minimal, why, confirmation, helps, original, case, self._elapsed(), server)
+        return with_texts(finding, server)
 
     def _is_rounding(self, outcome: Outcome) -> bool:
         """Whether a small difference is within what the same shapes give lawfully."""
@@ -210,8 +222,10 @@ def _finding(
     original: Outcome,
     case: Case,
     found_s: float,
+    server: Server,
 ) -> FindingRecord:
     plan, wrong, suspect, evidence = minimal.plan, minimal.wrong, confirmation.suspect, confirmation.evidence
+    divergence = _divergence(confirmation, wrong)
     bypass = (Mitigation("cache_prompt:false", evidence.bypass.clean),) if evidence.bypass is not None else ()
     helps = (*bypass, *helps)
     return FindingRecord(
@@ -230,8 +244,15 @@ def _finding(
             *wording.last_words(confirmation.witness.ours.failure),
         ],
         steps=[_step_record(step) for step in confirmation.witness.ours.steps],
-        divergence=_divergence(confirmation, wrong),
+        divergence=divergence,
         settings=case.settings,
+        severity=severity_of(suspect.oracle, divergence, suspect.delta),
+        suspected_s=case.suspected_s,
+        answer=answer_of(confirmation.witness, wrong),
+        unreduced=unreduced(original),
+        ablations=list(why.ablations),
+        wire=wire_of(server, confirmation.witness),
+        wire_alone=wire_alone(server, confirmation.witness, wrong),
         reproduced=evidence.repeats,
         alone=evidence.alone,
         control=evidence.control or evidence.alone,
@@ -258,8 +279,10 @@ def _source_record(plan: Plan, why: Explanation) -> SourceRecord | None:
 
 def _step_record(step: Step) -> StepRecord:
     if not isinstance(step.outcome, Observation):
-        return StepRecord(None, None, len(step.prompt), [])
-    return StepRecord(step.outcome.reused, step.outcome.computed, len(step.prompt), list(step.outcome.tokens))
+        reason = step.outcome.reason if isinstance(step.outcome, Failure) else ""
+        return StepRecord(None, None, len(step.prompt), [], error=reason)
+    answer = step.outcome
+    return StepRecord(answer.reused, answer.computed, len(step.prompt), list(answer.tokens), answer.slot, answer.ms)
 
 
 def _divergence(confirmation: Confirmation, wrong: int) -> Divergence | None:
@@ -268,8 +291,12 @@ def _divergence(confirmation: Confirmation, wrong: int) -> Divergence | None:
     at = confirmation.suspect.position
     if not isinstance(ours, Observation) or not isinstance(theirs, Observation):
         return None
-    return Divergence(at, _top(ours, at), _top(theirs, at))
+    gap = preference(theirs.positions[at], ours.positions[at].token)
+    mine, other = ours.positions[at].top, theirs.positions[at].top
+    shown = {entry.id for entry in (*mine[:_TOP], *other[:_TOP])}
+    return Divergence(at, _top(mine, shown), _top(other, shown), gap)
 
 
-def _top(observation: Observation, at: int) -> list[Token]:
-    return [Token(entry.id, entry.logprob) for entry in observation.positions[at].top[:_TOP]]
+def _top(entries: Sequence[TokenLogprob], shown: set[int]) -> list[Token]:
+    """The entries of a top-k list that are likely on either side."""
+    return [Token(entry.id, entry.logprob) for entry in entries if entry.id in shown]

@@ -1,0 +1,1 @@
+"""report.html: one offline page."""

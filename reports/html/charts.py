@@ -1,0 +1,260 @@
+"""Geometry of the small charts: noise bands, top-k bars, lines over time, coverage heat."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from oracles.noise import Bound, Tail, tail_of
+from reports.escaping import token_text
+from reports.record import AnswerToken, FindingRecord, RunRecord, Sample
+
+HEATS = 6
+_DECADES = (-7, 2)
+_LEFT, _RIGHT, _ROW = 118.0, 24.0, 30.0
+_WIDTH = 640.0
+
+
+class Tick(msgspec.Struct, frozen=True):
+    """A mark on an axis."""
+
+    at: float
+    label: str
+
+
+class Band(msgspec.Struct, frozen=True):
+    """One class of requests: how far legal computation went, the bound, and what was observed."""
+
+    name: str
+    y: float
+    largest_x: float
+    bound_x: float
+    observed: list[float]
+    words: str
+    here: bool
+
+
+class NoisePlot(msgspec.Struct, frozen=True):
+    """Bands over a logarithmic axis in nats."""
+
+    width: float
+    height: float
+    left: float
+    right: float
+    bands: list[Band]
+    ticks: list[Tick]
+    title: str
+
+
+def noise_plot(bounds: Sequence[Bound], observed: Iterable[tuple[Tail | None, float]]) -> NoisePlot:
+    """Bounds with observed |delta logprob| in their class; a class that was not measured gets no point."""
+    points = list(observed)
+    bands = [_band(bound, at, points) for at, bound in enumerate(bounds)]
+    bottom = 14 + _ROW * len(bands)
+    ticks = [Tick(_log_x(10.0**decade), _power(decade)) for decade in range(_DECADES[0], _DECADES[1])]
+    title = "; ".join(f"{band.name}: {band.words}" for band in bands)
+    return NoisePlot(_WIDTH, bottom + 36, _LEFT, _WIDTH - _RIGHT, bands, ticks, title)
+
+
+def _band(bound: Bound, at: int, points: list[tuple[Tail | None, float]]) -> Band:
+    mine = [delta for tail, delta in points if tail == bound.situation]
+    words = f"{bound.samples} samples, largest {bound.largest:.1e}, bound {bound.bound:.1e}"
+    words += f", observed {max(mine):.2g}" if mine else ""
+    observed = sorted({_log_x(delta) for delta in mine})
+    return Band(
+        bound.situation, 14 + _ROW * at, _log_x(bound.largest), _log_x(bound.bound), observed, words, bool(mine)
+    )
+
+
+def _log_x(value: float) -> float:
+    low, high = _DECADES
+    share = (math.log10(value) - low) / (high - low) if value > 0 else 0.0
+    return round(_LEFT + min(max(share, 0.0), 1.0) * (_WIDTH - _LEFT - _RIGHT), 1)
+
+
+def _power(decade: int) -> str:
+    superscripts = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return "1" if decade == 0 else "10" if decade == 1 else f"10{str(decade).translate(superscripts)}"
+
+
+def observed_delta(finding: FindingRecord) -> list[tuple[Tail | None, float]]:
+    """The point of a finding in the noise plot."""
+    if finding.max_abs_logprob_delta is None or finding.wrong > len(finding.steps):
+        return []
+    step = finding.steps[finding.wrong - 1]
+    return [(tail_of(step.reused, step.computed), finding.max_abs_logprob_delta)]
+
+
+class TopRow(msgspec.Struct, frozen=True):
+    """One token at the first divergence, on both sides; widths are shares of 100."""
+
+    token: int
+    text: str
+    target: float | None
+    reference: float | None
+    target_width: float
+    reference_width: float
+    delta: float | None
+    chosen_by: str
+
+
+class TopTable(msgspec.Struct, frozen=True):
+    """Both top-k lists, merged; bars begin at ``base``."""
+
+    rows: list[TopRow]
+    base: float
+    gap: float | None
+    position: int
+
+
+def top_table(finding: FindingRecord) -> TopTable | None:
+    """The tokens that either side holds likely, in the reference's order, then the target's."""
+    at = finding.divergence
+    if at is None or not at.target or not at.reference:
+        return None
+    target = {entry.id: entry.logprob for entry in at.target}
+    reference = {entry.id: entry.logprob for entry in at.reference}
+    base = math.floor(min([*target.values(), *reference.values()]) - 0.5)
+    answer = finding.answer[at.position] if at.position < len(finding.answer) else AnswerToken(None)
+    rows = [_top_row(finding, token, target, reference, base, answer) for token in {**reference, **target}]
+    return TopTable(rows, base, at.gap, at.position + 1)
+
+
+def _top_row(
+    finding: FindingRecord,
+    token: int,
+    target: dict[int, float],
+    reference: dict[int, float],
+    base: float,
+    answer: AnswerToken,
+) -> TopRow:
+    ours, theirs = target.get(token), reference.get(token)
+    sides = [side for side, chosen in (("target", answer.target), ("reference", answer.reference)) if chosen == token]
+    return TopRow(
+        token=token,
+        text=token_text(finding.token_texts.get(str(token), "")),
+        target=ours,
+        reference=theirs,
+        target_width=_share(ours, base),
+        reference_width=_share(theirs, base),
+        delta=abs(ours - theirs) if ours is not None and theirs is not None else None,
+        chosen_by=" and ".join(sides),
+    )
+
+
+def _share(value: float | None, base: float) -> float:
+    return 0.0 if value is None or base >= 0 else round(100 * min(max((value - base) / -base, 0.0), 1.0), 1)
+
+
+class StripCell(msgspec.Struct, frozen=True):
+    """One position of the token strip."""
+
+    position: int
+    target: str
+    reference: str
+    delta: float | None
+    heat: int
+    differs: bool
+
+
+def strip(finding: FindingRecord, answer: Sequence[AnswerToken], bound: float | None) -> list[StripCell]:
+    """Both answers, token by token, with the difference as heat."""
+    return [
+        StripCell(
+            position=at,
+            target=_shown(finding, row.target),
+            reference=_shown(finding, row.reference),
+            delta=row.delta,
+            heat=heat(row.delta, bound),
+            differs=row.target != row.reference,
+        )
+        for at, row in enumerate(answer, 1)
+    ]
+
+
+def _shown(finding: FindingRecord, token: int | None) -> str:
+    if token is None:
+        return "\N{EN DASH}"
+    text = finding.token_texts.get(str(token))
+    return token_text(text) if text else f"#{token}"
+
+
+def heat(delta: float | None, bound: float | None) -> int:
+    """0 within the bound, then one more for each factor of ten beyond it, to HEATS - 1."""
+    if delta is None or not bound or delta <= bound:
+        return 0
+    return min(1 + int(math.log10(delta / bound)), HEATS - 1)
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One small line chart."""
+
+    name: str
+    unit: str
+    points: str
+    ticks: list[Tick]
+    most: str
+    title: str
+
+
+def lines_over_time(record: RunRecord) -> list[Line]:
+    """Requests a second and the share of them that reused something, from the run's samples."""
+    pairs = list(zip(record.series, record.series[1:], strict=False))
+    if len(pairs) < 2:
+        return []
+    return [
+        _line("Requests", "a second", pairs, lambda a, b: _per(b.requests - a.requests, b.at - a.at)),
+        _line(
+            "Operations that reused something",
+            "%",
+            pairs,
+            lambda a, b: _per(100 * (b.hits - a.hits), b.steps - a.steps),
+        ),
+    ]
+
+
+def _line(name: str, unit: str, pairs: list[tuple[Sample, Sample]], value: Callable[[Sample, Sample], float]) -> Line:
+    values = _smooth([value(*pair) for pair in pairs])
+    most = max([*values, 1e-9])
+    start, end = pairs[0][0].at, pairs[-1][1].at
+    xs = [560 * (pair[1].at - start) / max(end - start, 1e-9) for pair in pairs]
+    points = " ".join(f"{x:.1f},{100 - 92 * y / most:.1f}" for x, y in zip(xs, values, strict=True))
+    ticks = [Tick(560 * at / 4, f"{start + at * (end - start) / 4:.0f} s") for at in range(5)]
+    mean = sum(values) / len(values)
+    return Line(name, unit, points, ticks, f"{most:.3g}", f"{name}: mean {mean:.3g} {unit}, most {most:.3g} {unit}")
+
+
+def _per(amount: float, of: float) -> float:
+    return amount / of if of > 0 else 0.0
+
+
+def _smooth(values: Sequence[float], reach: int = 2) -> list[float]:
+    return [
+        sum(window) / len(window)
+        for at in range(len(values))
+        if (window := values[max(0, at - reach) : at + reach + 1])
+    ]
+
+
+class CoverageTable(msgspec.Struct, frozen=True):
+    """Operation by situation."""
+
+    situations: list[str]
+    rows: list[tuple[str, list[tuple[int, int]]]]
+    """Operation; in each situation the count and its heat."""
+
+
+def coverage_table(record: RunRecord) -> CoverageTable:
+    """The run's coverage as a grid; a combination that never came up counts 0."""
+    situations = list(dict.fromkeys(name for row in record.coverage.values() for name in row))
+    rows = [
+        (operation, [(row.get(name, 0), _count_heat(row.get(name, 0))) for name in situations])
+        for operation, row in record.coverage.items()
+    ]
+    return CoverageTable(situations, rows)
+
+
+def _count_heat(count: int) -> int:
+    return 0 if count == 0 else min(1 + int(math.log10(count)), HEATS - 1)

@@ -1,0 +1,222 @@
+"""Lane timeline of a plan: a lane a slot, a column a step, prompt bars split into what was reused and computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from reports.record import FindingRecord, StepRecord
+from scenarios.environment import AdapterScale
+from scenarios.operations import Operation, kind, scales_in_words
+from scenarios.prompts import Prompt
+from scenarios.story import prompt_names
+
+MOST_STEPS = 60
+ENVIRONMENTS = 6
+"""Distinct colours; environments beyond share the last, and each also has its text."""
+
+_LEFT = 78
+_TOP = 6
+_LANE = 106
+_GAP = 34
+_CELL = 30
+_LONGEST = 260
+_CHARACTER = 7.2
+_FOOT = 90
+"""From the top of a lane to below the frame of a bar."""
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """One request; all lengths in user units of the drawing."""
+
+    step: int
+    x: float
+    y: float
+    width: float
+    reused_width: float
+    answer_x: float
+    answer_width: float
+    name: str
+    environment: str
+    cells: int
+    """Tokens to be told apart in the drawing; 0 where they are too many."""
+    colour: int
+    counts: str
+    title: str
+    wrong: bool
+    source: bool
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """An operation that asks for no answer: an eviction, an abort, a switch, or a kind that this page does not know."""
+
+    step: int
+    x: float
+    y: float
+    name: str
+    title: str
+    wrong: bool
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """One slot or connection."""
+
+    name: str
+    y: float
+
+
+class Joint(msgspec.Struct, frozen=True):
+    """The line from the stale source to the wrong request."""
+
+    path: str
+    arrow: str
+    x: float
+    y: float
+    label: str
+
+
+class Timeline(msgspec.Struct, frozen=True):
+    """Everything that the template draws."""
+
+    width: float
+    height: float
+    lanes: list[Lane]
+    bars: list[Bar]
+    marks: list[Mark]
+    joint: Joint | None
+    left_out: int
+    title: str
+
+
+def timeline(finding: FindingRecord) -> Timeline:
+    """The timeline of a finding's minimal plan; the last steps only where it is very long."""
+    count = len(finding.plan)
+    first = max(0, count - MOST_STEPS)
+    layout = _Layout(finding, first)
+    for at in range(first, count):
+        layout.place(at)
+    return layout.finished()
+
+
+class _Layout:
+    def __init__(self, finding: FindingRecord, first: int) -> None:
+        self._finding = finding
+        self._first = first
+        self._names = prompt_names([prompt for op in finding.plan if (prompt := _prompt(op)) is not None])
+        self._colours = {words: at for at, words in enumerate(dict.fromkeys(map(_environment, finding.plan)))}
+        self._lanes: dict[str, int] = {}
+        self._unit = _unit([_prompt_length(op, _step(finding, at)) for at, op in enumerate(finding.plan)])
+        self._x = float(_LEFT)
+        self._bars: list[Bar] = []
+        self._marks: list[Mark] = []
+
+    def place(self, at: int) -> None:
+        """Give a step its column."""
+        step, operation = _step(self._finding, at), self._finding.plan[at]
+        y = self._lane_y(step)
+        if _prompt(operation) is None:
+            self._place_mark(at, operation, y)
+        else:
+            self._place_bar(at, operation, step, y)
+
+    def finished(self) -> Timeline:
+        lanes = [Lane(name, _TOP + _LANE * at) for name, at in self._lanes.items()]
+        joint = self._joint()
+        return Timeline(
+            width=self._x,
+            height=_TOP + _LANE * len(lanes) + (26 if joint else 0),
+            lanes=lanes,
+            bars=self._bars,
+            marks=self._marks,
+            joint=joint,
+            left_out=self._first,
+            title=f"Timeline of {len(self._finding.plan)} steps: " + "; ".join(self._finding.story[self._first :]),
+        )
+
+    def _place_mark(self, at: int, operation: Operation, y: float) -> None:
+        name = kind(operation)
+        width = max(len(name) * _CHARACTER, 24)
+        self._marks.append(Mark(at + 1, self._x + width / 2, y, name, self._story(at), at + 1 == self._finding.wrong))
+        self._x += width + _GAP
+
+    def _place_bar(self, at: int, operation: Operation, step: StepRecord | None, y: float) -> None:
+        length = _prompt_length(operation, step)
+        reused = (step.reused or 0) if step is not None else 0
+        width = max(length * self._unit, _CELL)
+        environment, counts = _environment(operation), _counts(step)
+        answer = min(max(len(step.tokens) if step is not None else 0, 1) * 14.0, 84.0)
+        bar = Bar(
+            step=at + 1,
+            x=self._x,
+            y=y,
+            width=width,
+            reused_width=width * min(reused / length, 1.0) if length else 0.0,
+            answer_x=self._x + width + 4,
+            answer_width=answer,
+            name=self._names.get(_prompt(operation), ""),  # type: ignore[arg-type]
+            environment=environment,
+            cells=length if length * self._unit >= length * 10 and length > 1 else 0,
+            colour=min(self._colours[environment], ENVIRONMENTS - 1),
+            counts=counts,
+            title=self._story(at),
+            wrong=at + 1 == self._finding.wrong,
+            source=self._finding.stale_source is not None and at + 1 == self._finding.stale_source.step,
+        )
+        self._bars.append(bar)
+        label = max(len(counts), len(environment) + 2, len(bar.name) + 4) * _CHARACTER
+        self._x += max(width + 4 + answer, label) + _GAP
+
+    def _lane_y(self, step: StepRecord | None) -> float:
+        name = f"slot {step.slot}" if step is not None and step.slot is not None else "server"
+        return _TOP + _LANE * self._lanes.setdefault(name, len(self._lanes))
+
+    def _story(self, at: int) -> str:
+        story = self._finding.story
+        return f"Step {at + 1}: {story[at]}" if at < len(story) else f"Step {at + 1}"
+
+    def _joint(self) -> Joint | None:
+        ends = [next((bar for bar in self._bars if bar.source), None), next((b for b in self._bars if b.wrong), None)]
+        source, wrong = ends
+        if source is None or wrong is None:
+            return None
+        start, end = source.x + source.width / 2, wrong.x + max(wrong.reused_width, 8) / 2
+        low = max(source.y, wrong.y) + _LANE - 2
+        path = f"M{start:.1f} {source.y + _FOOT} V{low:.1f} H{end:.1f} V{wrong.y + _FOOT + 7}"
+        label = f"state of step {source.step} ({source.environment}), reused by step {wrong.step} ({wrong.environment})"
+        return Joint(path, f"M{end - 5:.1f} {wrong.y + _FOOT + 9} h10 l-5 -8z", start, low + 17, label)
+
+
+def _step(finding: FindingRecord, at: int) -> StepRecord | None:
+    return finding.steps[at] if at < len(finding.steps) else None
+
+
+def _prompt(operation: Operation) -> Prompt | None:
+    prompt = getattr(operation, "prompt", None)
+    return prompt if isinstance(prompt, Prompt) else None
+
+
+def _prompt_length(operation: Operation, step: StepRecord | None) -> int:
+    if step is not None and step.prompt:
+        return step.prompt
+    prompt = _prompt(operation)
+    return prompt.length if prompt is not None else 0
+
+
+def _environment(operation: Operation) -> str:
+    scales: tuple[AdapterScale, ...] = getattr(operation, "scales", ())
+    return scales_in_words(scales) if scales else "no adapter named"
+
+
+def _counts(step: StepRecord | None) -> str:
+    if step is None or step.error is not None:
+        return "no answer"
+    if step.computed is None:
+        return "reuse not told"
+    return f"reused {step.reused}, computed {step.computed}" if step.reused else f"computed {step.computed}"
+
+
+def _unit(lengths: Sequence[int]) -> float:
+    """Drawing units a token: one cell each while that fits, shares of the longest bar beyond."""
+    longest = max([*lengths, 1])
+    return min(float(_CELL), _LONGEST / longest)

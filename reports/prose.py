@@ -1,0 +1,150 @@
+"""A finding in plain words, for somebody who reads nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports.escaping import token_text
+from reports.record import FindingRecord, RunRecord
+from scenarios.plans import Plan
+from scenarios.story import story_lines
+
+ELEMENTS = {
+    "shared-prefix": "an earlier request whose prompt begins alike",
+    "scale-change": "another adapter scale in that earlier request",
+    "adapter-change": "another adapter in that earlier request",
+    "request-between": "another request in between",
+    "setting-between": "that request in between running at the scales of the wrong one",
+}
+"""What can be taken from a plan, in words."""
+
+CAUSES = {
+    "key-omits-input": "the cache's key leaves out something that decides the answer",
+    "guard-compares-wrong-thing": "the check before reuse compares with the wrong thing",
+    "inherited-state": "state of an earlier request is inherited without a cache hit",
+    "stale-reuse": "state is reused that was computed for something else",
+    "health": "the server gives no answer that can be judged",
+}
+
+
+def element_in_words(element: str) -> str:
+    """An element of a plan in words; its own name where we have none."""
+    return ELEMENTS.get(element, element.replace("-", " "))
+
+
+def kind_in_words(kind: str) -> str:
+    """What a kind of finding means."""
+    return CAUSES.get(kind, kind.replace("-", " "))
+
+
+def paragraph(finding: FindingRecord) -> list[str]:
+    """What happened, how wrong it is, why, how sure: sentences in that order."""
+    return [
+        sentence for sentence in (_asked(finding), _wrongness(finding), _cause(finding), _surety(finding)) if sentence
+    ]
+
+
+def _asked(finding: FindingRecord) -> str:
+    step = finding.steps[finding.wrong - 1] if finding.wrong <= len(finding.steps) else None
+    if step is not None and step.error is not None:
+        return f"Step {finding.wrong} of {finding.operations} got no answer that can be judged: {step.error}."
+    return (
+        f"The server answered step {finding.wrong} of {finding.operations}, {_request(finding)}, wrongly: "
+        "the same request, computed from nothing, gives another answer."
+    )
+
+
+def _request(finding: FindingRecord) -> str:
+    line = story_lines(Plan(finding.plan, finding.prologue))[finding.wrong - 1]
+    return " ".join(line.partition("  ")[0].split())
+
+
+def _wrongness(finding: FindingRecord) -> str:
+    if finding.max_abs_logprob_delta is None or finding.bound is None:
+        return ""
+    return (
+        f"{_choice(finding)}Log probabilities are off by up to {finding.max_abs_logprob_delta:.2g} nats; "
+        f"rounding explains at most {finding.bound:.1g} on this server."
+    )
+
+
+def _choice(finding: FindingRecord) -> str:
+    at = finding.divergence
+    if at is None or not at.gap or not at.target or at.position >= len(finding.answer):
+        return ""
+    row = finding.answer[at.position]
+    if row.target is None or row.reference is None:
+        return ""
+    ours, theirs = token_name(finding, row.target), token_name(finding, row.reference)
+    where = f"Token {at.position + 1} of the answer is {ours}"
+    return f"{where}, where the right computation prefers {theirs} by {at.gap:.2g} nats. "
+
+
+def token_name(finding: FindingRecord, token: int) -> str:
+    """A token's text in quotes where it is known, its number otherwise."""
+    text = finding.token_texts.get(str(token))
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{token_text(text)}\N{RIGHT DOUBLE QUOTATION MARK}" if text else f"#{token}"
+
+
+def _cause(finding: FindingRecord) -> str:
+    if finding.stale_source is None:
+        return ""
+    return finding.explanation[0] if finding.explanation else ""
+
+
+def _surety(finding: FindingRecord) -> str:
+    repeats = finding.reproduced
+    words = [f"It came back in {repeats.k} of {repeats.n} runs from fresh state"]
+    words += ["the request without its history is right"] if finding.alone.clean else []
+    words += ["the control, which reuses the same tokens lawfully, is right"] if finding.control.clean else []
+    return f"{'; '.join(words)}."
+
+
+def until_fixed(finding: FindingRecord) -> str:
+    """What a user can do about it today."""
+    helps = [mitigation.setting for mitigation in finding.mitigations if mitigation.clean]
+    if not helps:
+        return "No setting that was tried avoids it."
+    return f"Until it is fixed, any of these avoids it: {joined(helps, 'or')}."
+
+
+def joined(words: Sequence[str], conjunction: str = "and") -> str:
+    """``a, b and c``."""
+    return f" {conjunction} ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 finding``, ``2 findings``."""
+    return f"{number:,} {noun}".replace(",", "\N{NARROW NO-BREAK SPACE}") + ("" if number == 1 else "s")
+
+
+def verdict_line(record: RunRecord) -> str:
+    """The verdict as a heading."""
+    new = sum(not finding.known for finding in record.findings)
+    known = len(record.findings) - new
+    if new:
+        tail = f", {counted(known, 'known one')} beside" if known else ""
+        return f"{counted(new, 'new finding')}{tail}: answers were computed from stale state"
+    if record.verdict == "inconclusive":
+        return "Inconclusive: the run could not judge"
+    if known:
+        return f"Clean but for {counted(known, 'known finding')}"
+    return "Clean: every answer was the one that its own inputs give"
+
+
+def compared(record: RunRecord) -> str:
+    """What was compared with what, in a sentence."""
+    if record.target is None or record.reference is None:
+        return "No server came up, so nothing was compared."
+    return (
+        f"{record.target.engine} {record.target.version}, compared with {_reference(record.reference.mode)}: "
+        f"{counted(record.steps, 'operation')} in {record.elapsed_s:.1f} s."
+    )
+
+
+def _reference(mode: str) -> str:
+    return {
+        "launched": "a second server of the same build with every cache off",
+        "bypass": "itself, told to skip its cache",
+        "url": "another server",
+    }.get(mode, f"a reference ({mode})")

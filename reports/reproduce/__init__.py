@@ -1,0 +1,1 @@
+"""Reproducers of a finding that need no stalefuzz, and the issue text."""
