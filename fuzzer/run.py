@@ -76,7 +76,7 @@ class Run:
         differential.noise = calibration.noise
         self._ledger.calibrated(calibration)
         scenarios = self._scenarios(differential)
-        for leg in legs(scenarios, self._options.seed, can_start=self._rig.can_start):
+        for leg in legs(scenarios, self._options.seed, can_start=self._rig.takes_settings):
             self._run_leg(leg, differential, start_pool)
             self._interruption.check()
             if self._enough() or self._found_enough():
