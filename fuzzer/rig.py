@@ -43,6 +43,17 @@ class Rig:
         """Settings to try against a finding: words for a reader, flags for the server."""
         return SWITCHES if self._flags is not None else {}
 
+    @property
+    def tiny_files(self) -> tuple[Path, ...]:
+        """The files of a tiny model of ours; none for a model or a server of the user's."""
+        files = self._files
+        if files is None or not files.tiny:
+            return ()
+        adapters = [
+            path for path, name in zip(files.adapters, files.adapter_names, strict=True) if name.startswith("tiny:")
+        ]
+        return (files.model, *adapters)
+
     def in_words(self) -> str:
         """What is about to be started or reached."""
         if self._options.target:

@@ -6,9 +6,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
+import msgspec
+
+from fuzzer.baseline import NOTHING as KNOWS_NOTHING
+from fuzzer.baseline import Baseline
 from fuzzer.calibration import Calibration, calibrate, in_words
 from fuzzer.campaign import Exploration
 from fuzzer.clock import Clock
+from fuzzer.corpus import NOTHING as EMPTY
+from fuzzer.corpus import Corpus, lacks_for, still_reuses
 from fuzzer.coverage import tally
 from fuzzer.differential import Differential, Outcome, Pending
 from fuzzer.errors import CannotJudge, UsageError
@@ -31,14 +37,29 @@ _SAVE_EVERY_S = 2.0
 class Run:
     """One run; ``record`` is true at any moment, ``sink`` gets the events, ``save`` writes the record."""
 
-    def __init__(self, options: RunOptions, rig: Rig, sink: events.Sink, save: Callable[[RunRecord], None]) -> None:
+    def __init__(
+        self,
+        options: RunOptions,
+        rig: Rig,
+        sink: events.Sink,
+        save: Callable[[RunRecord], None],
+        *,
+        baseline: Baseline = KNOWS_NOTHING,
+        corpus: Corpus = EMPTY,
+        earlier: RunRecord | None = None,
+    ) -> None:
         self._options = options
+        self._baseline = baseline
+        self._corpus = corpus
         self._rig = rig
         self._sink = sink
         self._save = save
         self._clock = Clock(options.time_s)
         self._saved_s = 0.0
-        self.record = RunRecord(seed=options.seed, reasons=["the run did not get to its end"])
+        self.record = earlier or RunRecord(seed=options.seed)
+        self.record.verdict, self.record.reasons = Verdict.INCONCLUSIVE, ["the run did not get to its end"]
+        self._earlier_s = self.record.elapsed_s
+        self._before = self.record.requests
 
     def execute(self) -> RunRecord:
         """Run to the end; the servers that were started are gone afterwards."""
@@ -90,15 +111,38 @@ class Run:
         exploration = Exploration(
             differential,
             scenarios,
-            self._options.seed,
+            self.record.seed,
             enough=self._enough,
             ran=lambda run: self._ran(differential, run),
+            first_round=self.record.rounds,
         )
-        triage = Triage(lab, out_of_time=self._clock.over, elapsed=self._now)
-        while (suspected := exploration.next_suspect()) is not None:
-            self._investigate(triage, *suspected)
-            if self._options.fail_fast and any(not finding.known for finding in self.record.findings):
-                break
+        found = [finding.id for finding in self.record.findings]
+        triage = Triage(lab, out_of_time=self._clock.over, elapsed=self._now, known=found)
+        self._replay_corpus(differential, triage)
+        while not self._found_enough() and (suspected := exploration.next_suspect()) is not None:
+            self.record.rounds = exploration.rounds
+            self._investigate(triage, suspected[0], suspected[1].name)
+        self.record.rounds = exploration.rounds
+
+    def _found_enough(self) -> bool:
+        return self._options.fail_fast and any(not finding.known for finding in self.record.findings)
+
+    def _replay_corpus(self, differential: Differential, triage: Triage) -> None:
+        """The plans that are known to be worth it, before any new one."""
+        for entry in self._corpus.entries:
+            if self._enough() or self._found_enough():
+                return
+            lacks = lacks_for(entry, differential.target.server.capabilities)
+            if lacks is not None:
+                self.record.not_exercised[entry.path.name] = lacks
+                continue
+            pending = differential.begin(entry.plan)
+            self._ran(differential, pending)
+            outcome = pending.outcome()
+            if outcome.suspects:
+                self._investigate(triage, outcome, entry.scenario)
+            elif entry.finding in [known.id for known in self._baseline.known] and still_reuses(differential, entry):
+                self.record.baseline_fixed.append(entry.finding)
 
     def _scenarios(self, differential: Differential) -> list[Scenario]:
         """The scenarios asked for, or all that this server can run but the controls."""
@@ -120,14 +164,14 @@ class Run:
             raise CannotJudge("; ".join(f"{name}: {why}" for name, why in self.record.not_exercised.items()))
         return [scenario for scenario in SCENARIOS if scenario.lacks(capabilities) is None]
 
-    def _investigate(self, triage: Triage, outcome: Outcome, scenario: Scenario) -> None:
+    def _investigate(self, triage: Triage, outcome: Outcome, scenario: str) -> None:
         suspect = outcome.suspects[0]
         self._sink(events.Suspected(self._now(), suspect.step + 1, suspect.oracle, suspect.delta))
         case = Case(
             engine=self._rig.engine,
-            scenario=scenario.name,
+            scenario=scenario,
             settings=self._rig.settings(),
-            seed=self._options.seed,
+            seed=self.record.seed,
             switches=self._rig.switches,
             suspected_s=self._now(),
         )
@@ -141,6 +185,9 @@ class Run:
                 pass
 
     def _found(self, finding: FindingRecord) -> None:
+        reason = self._baseline.reason(finding.id)
+        if reason is not None:
+            finding = msgspec.structs.replace(finding, known=True, known_reason=reason)
         self.record.findings.append(finding)
         if self.record.time_to_first_finding_s is None:
             self.record.time_to_first_finding_s = finding.found_s
@@ -154,7 +201,8 @@ class Run:
             record.exercised[kind(operation)] = record.exercised.get(kind(operation), 0) + 1
         tally(record.coverage, pending.plan, pending.ours)
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
-        record.requests = Requests(differential.requests, differential.reference.requests)
+        asked, answered = differential.requests, differential.reference.requests
+        record.requests = Requests(self._before.target + asked, self._before.reference + answered)
         now, reuse = self._now(), record.reuse
         total = record.requests
         thinned(record.series, Sample(now, record.steps, total.target, reuse.hits, reuse.tokens))
@@ -171,9 +219,16 @@ class Run:
     def _conclude(self, *reasons: str) -> None:
         record = self.record
         record.reasons = [*reasons, *self._open_questions()]
+        self._settle_baseline()
         record.verdict = _verdict(record)
         self._sink(events.Finished(self._now(), record.verdict, record.reasons))
         self._save_now()
+
+    def _settle_baseline(self) -> None:
+        met = {finding.id for finding in self.record.findings}
+        self.record.baseline_fixed = [name for name in self.record.baseline_fixed if name not in met]
+        accounted = met | set(self.record.baseline_fixed)
+        self.record.baseline_unseen = [known.id for known in self._baseline.known if known.id not in accounted]
 
     def _open_questions(self) -> list[str]:
         record = self.record
@@ -188,7 +243,7 @@ class Run:
         self._save(self.record)
 
     def _now(self) -> float:
-        return round(self._clock.elapsed(), 3)
+        return round(self._earlier_s + self._clock.elapsed(), 3)
 
 
 def _verdict(record: RunRecord) -> Verdict:

@@ -160,6 +160,8 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     oracle: str
     known: bool = False
+    known_reason: str = ""
+    """Why the baseline lists it."""
     scenario: str
     prologue: tuple[Operation, ...] = ()
     plan: tuple[Operation, ...]
@@ -213,6 +215,19 @@ class SuspectRecord(msgspec.Struct, frozen=True):
     story: list[str]
 
 
+class LegRecord(msgspec.Struct, frozen=True):
+    """One target with one combination of a matrix; its own record is in the folder of its name."""
+
+    name: str
+    verdict: str
+    steps: int
+    findings: list[str]
+    """Ids."""
+    target: str = ""
+    model: str = ""
+    flags: str = ""
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """run.json."""
 
@@ -237,6 +252,14 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """Operation by situation: how often each was exercised in it."""
     series: list[Sample] = []
     redacted: bool = False
+    legs: list[LegRecord] = []
+    """Of a run over several targets or settings; counts and findings are those of all of them."""
+    rounds: int = 0
+    """Rounds explored, so that a resumed run goes on behind them."""
+    baseline_fixed: list[str] = []
+    """Known findings that were replayed and no longer reproduce."""
+    baseline_unseen: list[str] = []
+    """Known findings that this run neither replayed nor met."""
     suspects: list[SuspectRecord] = []
     reuse_lost: list[Any] = []
     findings: list[FindingRecord] = []

@@ -22,8 +22,8 @@ from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
 from oracles.attribution import control_arm
 from oracles.noise import Noise
+from reports.escaping import printable
 from reports.record import FindingRecord
-from reports.terminal import printable
 
 _TRIALS = 3
 

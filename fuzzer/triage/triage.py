@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -71,11 +71,18 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 class Triage:
     """Investigates suspects of one run; knows the findings made so far by their fingerprint."""
 
-    def __init__(self, lab: Lab, *, out_of_time: Callable[[], bool], elapsed: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        out_of_time: Callable[[], bool],
+        elapsed: Callable[[], float],
+        known: Iterable[str] = (),
+    ) -> None:
         self._lab = lab
         self._out_of_time = out_of_time
         self._elapsed = elapsed
-        self._known: set[str] = set()
+        self._known = set(known)
 
     def investigate(self, outcome: Outcome, case: Case) -> FindingRecord | SuspectRecord | Duplicate:
         """Reduce, explain, confirm."""
