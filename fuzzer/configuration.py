@@ -13,7 +13,7 @@ from fuzzer.calibration import Numerics
 from fuzzer.cli_values import seconds
 from fuzzer.errors import UsageError
 from fuzzer.options import RunOptions, ServerOptions
-from fuzzer.toml_file import decode_toml, read_text
+from fuzzer.toml_file import decode_toml, line_of, read_text
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
@@ -82,9 +82,14 @@ NOTHING = Configuration()
 
 def read_configuration(path: Path) -> Configuration:
     """The configuration in a file; raises UsageError naming line and key."""
-    configuration = decode_toml(path, read_text(path, "--config"), Configuration)
+    text = read_text(path, "--config")
+    configuration = decode_toml(path, text, Configuration)
     if configuration.schema != 1:
         raise UsageError(f"{path} is of format {configuration.schema}; this stalefuzz reads format 1")
+    time = configuration.run.time
+    if time is not None and _seconds(time) is None:
+        line = line_of(text, ["run", "time"])
+        raise UsageError(f"{path}, line {line}: run.time: {time!r} is no duration; write 90s, 2m or 1h")
     return configuration
 
 
@@ -92,7 +97,7 @@ def with_configuration(options: RunOptions, given: frozenset[str], path: Path, f
     """Options with what the file says, except where the command line said it: ``given`` names those fields."""
     table = file.run
     wanted: dict[str, Any] = {
-        "time_s": None if table.time is None else _seconds(path, table.time),
+        "time_s": None if table.time is None else _seconds(table.time),
         "max_steps": table.max_steps,
         "fail_fast": table.fail_fast,
         "seed": table.seed,
@@ -165,8 +170,7 @@ def _named(found: list[Leg]) -> list[Leg]:
     return named
 
 
-def _seconds(path: Path, time: str | float) -> float:
-    value = float(time) if isinstance(time, (int, float)) else seconds(time)
-    if value is None or value <= 0:
-        raise UsageError(f"{path}: run.time: {time!r} is no duration; write 90s, 2m or 1h")
-    return value
+def _seconds(time: str | float) -> float | None:
+    if isinstance(time, str):
+        return seconds(time)
+    return float(time) if time > 0 else None

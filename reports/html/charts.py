@@ -12,6 +12,8 @@ from reports.escaping import token_text
 from reports.record import AnswerToken, FindingRecord, RunRecord, Sample
 
 HEATS = 6
+_TOP_ROWS = 6
+"""Of each side, the likeliest."""
 _DECADES = (-7, 2)
 _LEFT, _RIGHT, _ROW = 118.0, 24.0, 30.0
 _WIDTH = 640.0
@@ -116,7 +118,8 @@ def top_table(finding: FindingRecord) -> TopTable | None:
     reference = {entry.id: entry.logprob for entry in at.reference}
     base = math.floor(min([*target.values(), *reference.values()]) - 0.5)
     answer = finding.answer[at.position] if at.position < len(finding.answer) else AnswerToken(None)
-    rows = [_top_row(finding, token, target, reference, base, answer) for token in {**reference, **target}]
+    shown = [*list(reference)[:_TOP_ROWS], *list(target)[:_TOP_ROWS]]
+    rows = [_top_row(finding, token, target, reference, base, answer) for token in dict.fromkeys(shown)]
     return TopTable(rows, base, at.gap, at.position + 1)
 
 
