@@ -16,7 +16,10 @@ _PLANS_A_ROUND = 40
 
 
 class _Leave(BaseException):
-    """Leaves a Hypothesis test from inside; a silent pass would make Hypothesis call the test flaky."""
+    """Leaves a Hypothesis test from inside; a silent pass would make Hypothesis call the test flaky.
+
+    Its cause is what stops the run; it has none where a suspect, or the end of the time, does.
+    """
 
 
 class Exploration:
@@ -62,8 +65,9 @@ class Exploration:
         try:
             _drawn(strategy, round_seed, attempt.step)
             attempt.settle()
-        except _Leave:
-            pass
+        except _Leave as leave:
+            if leave.__cause__ is not None:
+                raise leave.__cause__ from None
         return attempt.suspect
 
 
@@ -119,6 +123,10 @@ def _drawn(strategy: st.SearchStrategy[Plan], round_seed: int, step: Callable[[P
     @seed(round_seed)
     @given(strategy)
     def round_of_plans(plan: Plan) -> None:
-        step(plan)
+        try:
+            step(plan)
+        except Exception as error:
+            # Hypothesis would take it for a failing example and run that again.
+            raise _Leave from error
 
     round_of_plans()

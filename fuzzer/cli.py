@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -32,6 +33,31 @@ class Duration(click.ParamType[float]):
         return given
 
 
+class ServerCommand(click.Command):
+    """A command that starts a server: the words after ``--`` are the server's own flags and stay as they are."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Click's parsing of the words before ``--``; raises UsageError for a server flag among them."""
+        at = args.index("--") if "--" in args else len(args)
+        ctx.params["server_flags"] = tuple(args[at + 1 :])
+        try:
+            return super().parse_args(ctx, args[:at])
+        except click.NoSuchOption as error:
+            raise _misplaced(error) from None
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Click's pieces and ours."""
+        return [*super().collect_usage_pieces(ctx), "[-- SERVER FLAGS]"]
+
+
+def _misplaced(error: click.NoSuchOption) -> Exception:
+    from fuzzer.servers.llama_flag_table import BY_SPELLING
+
+    if error.option_name not in BY_SPELLING:
+        return error
+    return UsageError(f"{error.option_name} is a flag of the server's: write it at the end, after a -- of its own")
+
+
 def _server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which servers to use; the same for run, replay and probe."""
     for option in reversed(_SERVER_OPTIONS):
@@ -51,7 +77,6 @@ _SERVER_OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
     click.option("--tiny", metavar="NAME", help="Tiny random model to launch with (default: dense)."),
     click.option("--adapter", "adapters", multiple=True, metavar="PATH|none", help="LoRA adapter; repeatable."),
     click.option("--numerics", type=click.Choice(["exact", "default"]), help="exact is the default for --tiny."),
-    click.argument("server_flags", nargs=-1, type=click.UNPROCESSED, metavar="[-- SERVER FLAGS]"),
 ]
 
 
@@ -61,7 +86,7 @@ def cli() -> None:
     """Find answers that an LLM inference server computed from stale state."""
 
 
-@cli.command()
+@cli.command(cls=ServerCommand)
 @_server_options
 @click.option("--time", "time_s", type=Duration(), default="60s", show_default=True, help="Bounds the whole command.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Stop after this many operations on the target.")
@@ -123,17 +148,17 @@ def _given(context: click.Context) -> frozenset[str]:
     return frozenset(given | ({"out"} if "resume" in given else set()))
 
 
-@cli.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE... [-- SERVER FLAGS]")
+@cli.command(cls=ServerCommand)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @_server_options
 def replay(files: tuple[Path, ...], **servers: Any) -> None:
-    """Replay findings: REPRODUCED, FIXED or ERROR each. Flags for the launched server go behind a second --."""
+    """Replay findings: REPRODUCED, FIXED or ERROR each. Server flags come before those that a finding records."""
     from fuzzer.commands.replay import replay_command
 
     sys.exit(replay_command(files, _servers(**servers)))
 
 
-@cli.command()
+@cli.command(cls=ServerCommand)
 @_server_options
 def probe(**servers: Any) -> None:
     """Say what a target can do, how exactly it computes, and how large its rounding is."""
@@ -184,13 +209,25 @@ def _servers(
 
 
 def main() -> NoReturn:
-    """Entry point of the ``stalefuzz`` command."""
+    """Entry point of the ``stalefuzz`` command: every way to end has its exit status."""
     try:
-        cli()
+        # Click's own endings would say 1, a finding, for Ctrl-C.
+        status = cli(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
     except StalefuzzError as error:
         click.echo(f"stalefuzz: {error}", err=True)
         sys.exit(error.exit_code)
-    sys.exit(Exit.CLEAN)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stalefuzz: interrupted", err=True)
+        sys.exit(Exit.INTERRUPTED)
+    except Exception:
+        # Python would say 1, a finding.
+        traceback.print_exc()
+        click.echo("stalefuzz: a fault of stalefuzz, which says nothing about the server; please report it", err=True)
+        sys.exit(Exit.INCONCLUSIVE)
+    sys.exit(status or Exit.CLEAN)
 
 
 if __name__ == "__main__":

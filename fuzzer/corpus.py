@@ -10,10 +10,11 @@ import msgspec
 from fuzzer.differential import Differential
 from fuzzer.errors import UsageError
 from fuzzer.finding_file import plan_of, read_finding
-from oracles.attribution import control_arm
+from oracles.arms import control_arm
 from reports.record import SuspectRecord
 from scenarios.capabilities import Capabilities
-from scenarios.plans import Plan, decode
+from scenarios.operations import kind
+from scenarios.plans import Plan, decode, requests
 
 CORPUS = "corpus"
 """The scenario that a plan of the corpus without a finding belongs to."""
@@ -65,17 +66,23 @@ def from_suspects(suspects: Sequence[SuspectRecord]) -> tuple[Entry, ...]:
 
 def lacks_for(entry: Entry, capabilities: Capabilities) -> str | None:
     """Why a server cannot run a plan; None where it can."""
-    used = [scale.adapter for operation in entry.plan.operations for scale in operation.scales if scale.scale]
+    unable = {kind(operation) for operation in entry.plan.operations} - set(capabilities.operations)
+    if unable:
+        return f"the server cannot {', '.join(sorted(unable))}"
+    asked = [request for _, request in requests(entry.plan)]
+    used = [scale.adapter for request in asked for scale in request.scales or () if scale.scale]
     needed = 1 + max(used, default=-1)
     if needed > capabilities.adapters:
         return f"the plan needs {needed} adapters, the server has {capabilities.adapters}"
-    longest = max((operation.prompt.length + operation.tokens for operation in entry.plan.operations), default=0)
+    longest = max((request.prompt.length + request.tokens for request in asked), default=0)
     return f"the plan needs a context of {longest} tokens" if longest > capabilities.context else None
 
 
 def still_reuses(differential: Differential, entry: Entry) -> bool:
     """Whether the last request of a plan still reuses something where that is lawful: else it tests nothing."""
-    last = len(entry.plan.operations) - 1
+    last = max((at for at, _ in requests(entry.plan)), default=None)
+    if last is None:
+        return False
     return bool(differential.run(control_arm(entry.plan, last) or entry.plan).arm(last).reused)
 
 

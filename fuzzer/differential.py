@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from fuzzer.execution import run_plan
+from fuzzer.execution import Roots, asked_by, asked_in, run_plan
 from fuzzer.reference import Reference, ReferenceMode
 from fuzzer.target import Target
 from oracles.comparison import compare
 from oracles.evidence import Arm
 from oracles.judgement import Suspect, judge
 from oracles.noise import Noise
-from oracles.observations import Observation, Trace
+from oracles.observations import Observation, Trace, with_outcome
 from scenarios.plans import Plan
 
 _HISTORY = 2000
@@ -36,7 +36,9 @@ class Outcome:
         return self.suspects[0] if self.suspects else None
 
     def arm(self, step: int) -> Arm:
-        """How step ``step`` fared."""
+        """How step ``step`` fared; badly, where the server was lost before it."""
+        if step >= len(self.ours.steps):
+            return Arm(False)
         ours, theirs = self.ours.steps[step].outcome, self.theirs.steps[step].outcome
         clean = all(suspect.step != step for suspect in self.suspects)
         if not isinstance(ours, Observation) or not isinstance(theirs, Observation):
@@ -58,7 +60,12 @@ class Pending:
     def outcome(self) -> Outcome:
         """Wait for the reference and judge."""
         theirs = self._differential.settle(self.ours, self._reference_leg.result())
-        return Outcome(self.plan, self.ours, theirs, judge(self.ours, theirs, self._differential.noise))
+        return Outcome(
+            self.plan,
+            self.ours,
+            theirs,
+            judge(self.ours, theirs, self._differential.noise, accounting=self._differential.accounts),
+        )
 
 
 class Differential:
@@ -70,32 +77,59 @@ class Differential:
         self.noise = noise
         self.requests = 0
         self._history: deque[Plan] = deque(maxlen=_HISTORY)
+        self._earlier_life = self._history
         self._life = target.lives
         self._pool = pool
 
     def begin(self, plan: Plan, *, reuse: bool = True) -> Pending:
-        """Run the target's leg of ``plan`` on fresh roots; the reference's leg goes on in its own thread."""
-        self.target.prepare(plan.roots)
+        """Run the target's leg of ``plan`` on fresh roots, the reference's beside it in its own thread.
+
+        Where a prompt goes on after an answer, and where the target is its own reference, the reference's leg can only
+        begin when the target's is done.
+        """
+        self.target.prepare(plan.roots + plan.fillers)
         self._remember(plan)
-        roots = self.target.roots.take(plan.roots)
+        roots = Roots(self.target.roots.take(plan.roots), self.target.roots.take(plan.fillers))
+        asked = None if self.reference.mode is ReferenceMode.BYPASS else asked_by(plan, roots, self.target.server)
+        leg = self._pool.submit(self.reference.run, asked) if asked is not None else None
+        ours = run_plan(self.target.server, plan, roots, reuse=reuse)
+        if leg is None:
+            leg = self._pool.submit(self.reference.run, asked_in(ours))
         if self.reference.mode is ReferenceMode.BYPASS:
-            ours = run_plan(self.target.server, plan, roots, reuse=reuse)
-            leg = self._pool.submit(self.reference.run, plan, roots)
-        else:
-            leg = self._pool.submit(self.reference.run, plan, roots)
-            ours = run_plan(self.target.server, plan, roots, reuse=reuse)
-        self.requests += len(ours.steps)
+            # On the same server, the next plan must not meet these requests half-way.
+            wait((leg,))
+        ours = self._without_lost(ours)
+        self.requests += sum(1 for step in ours.steps if step.prompt)
         return Pending(self, plan, ours, leg)
 
+    def _without_lost(self, ours: Trace) -> Trace:
+        """The trace, with what became of the server where it was lost on the way."""
+        failure = ours.failure
+        if ours.lost is None or failure is None:
+            return ours
+        return with_outcome(ours, ours.lost, self.target.lost(failure))
+
+    @property
+    def accounts(self) -> bool:
+        """Whether the server's count of reused tokens can be held to an exact model."""
+        capabilities = self.target.server.capabilities
+        return capabilities.cached_counts and not capabilities.approximate_reuse
+
     def before(self, plan: Plan) -> list[Plan]:
-        """The plans that ran in this life of the target before ``plan`` did, oldest first."""
-        history = list(self._history)
-        return history[: history.index(plan)] if plan in history else history
+        """The plans that ran in the same life of the target before ``plan`` did, oldest first.
+
+        A plan that ended the target's life is looked for in that life.
+        """
+        for life in (self._history, self._earlier_life):
+            plans = list(life)
+            if plan in plans:
+                return plans[: len(plans) - 1 - plans[::-1].index(plan)]
+        return []
 
     def _remember(self, plan: Plan) -> None:
         if self.target.lives != self._life:
             self._life = self.target.lives
-            self._history.clear()
+            self._earlier_life, self._history = self._history, deque(maxlen=_HISTORY)
         self._history.append(plan)
 
     def run(self, plan: Plan, *, reuse: bool = True) -> Outcome:

@@ -1,41 +1,189 @@
-"""Execution of a plan on one server: operations in order, one step each."""
+"""Execution of a plan on one server: operations in order, one step each, requests that were started beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import msgspec
 
 from fuzzer.errors import ServerFailure
+from fuzzer.flight import Flight, counter
 from fuzzer.servers.protocol import Request, RequestRefused, Server
-from oracles.observations import Failure, Observation, Step, Trace
-from scenarios.operations import Operation
+from oracles.observations import Done, Failure, Observation, Span, Step, Trace
+from scenarios.entitlement import entitlements
+from scenarios.environment import Environment
+from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Start
 from scenarios.plans import Plan
-from scenarios.prompts import prompt_tokens
+from scenarios.prompts import Prompt, Segment, prompt_tokens
 
 
-def request_of(operation: Operation, prompt: tuple[int, ...], *, reuse: bool = True) -> Request:
-    """How ``operation`` is asked of a server."""
-    return Request(prompt, operation.tokens, operation.scales, reuse)
+class Roots(msgspec.Struct, frozen=True):
+    """The tokens that a plan's roots and its filler prompts begin with."""
+
+    prompts: tuple[int, ...]
+    fillers: tuple[int, ...] = ()
 
 
-def run_plan(server: Server, plan: Plan, roots: Sequence[int], *, reuse: bool = True) -> Trace:
-    """Run ``plan`` with root ``r`` bound to token ``roots[r]``; without ``reuse``, every request bypasses the cache.
+class Asked(msgspec.Struct, frozen=True):
+    """What a request asks and is entitled to; all that a reference has to know of it."""
+
+    prompt: tuple[int, ...]
+    environment: Environment | None
+    tokens: int
+    sampling: str
+
+
+def run_plan(server: Server, plan: Plan, roots: Roots, *, reuse: bool = True) -> Trace:
+    """Run ``plan``; without ``reuse``, every request is told to bypass the cache.
 
     A server that stops answering ends the trace with the failure of the step that it died in.
     """
-    steps: list[Step] = []
-    for operation in plan.operations:
-        prompt = prompt_tokens(operation.prompt, roots, server.capabilities.space)
+    return _Execution(server, plan, roots, reuse=reuse).run()
+
+
+def asked_by(plan: Plan, roots: Roots, server: Server) -> list[Asked | None] | None:
+    """What each operation asks, where that is known before the plan runs: no prompt goes on after an answer."""
+    requests = [op for op in plan.operations if isinstance(op, (Complete, Start))]
+    if any(request.prompt.after is not None for request in requests):
+        return None
+    space = server.capabilities.space
+    return [
+        Asked(prompt_tokens(op.prompt, roots.prompts, space), environment, op.tokens, op.sampling)
+        if isinstance(op, (Complete, Start))
+        else None
+        for op, environment in zip(plan.operations, entitlements(plan), strict=True)
+    ]
+
+
+def asked_in(trace: Trace) -> list[Asked | None]:
+    """What each operation asked, from the trace of its run."""
+    return [
+        Asked(step.prompt, step.environment, step.asked, step.sampling) if step.prompt else None for step in trace.steps
+    ]
+
+
+class _Execution:
+    def __init__(self, server: Server, plan: Plan, roots: Roots, *, reuse: bool) -> None:
+        self._server = server
+        self._plan = plan
+        self._roots = roots
+        self._fillers = iter(roots.fillers)
+        self._reuse = reuse
+        self._environments = entitlements(plan)
+        self._steps: list[Step] = []
+        self._flights: dict[int, Flight] = {}
+        self._tick = counter()
+
+    def run(self) -> Trace:
         try:
-            outcome = _outcome(server, request_of(operation, prompt, reuse=reuse))
+            for operation in self._plan.prologue:
+                self._server.perform(operation)
+            for at, operation in enumerate(self._plan.operations):
+                self._steps.append(self._step(at, operation))
+        except RequestRefused as refusal:
+            self._steps.append(Step(outcome=Failure(refusal.reason, refusal.status)))
         except ServerFailure as failure:
-            steps.append(Step(prompt, operation.environment, operation.tokens, Failure(str(failure))))
-            break
-        steps.append(Step(prompt, operation.environment, operation.tokens, outcome))
-    return Trace(steps)
+            self._steps.append(Step(outcome=Failure(str(failure), dead=True)))
+        return Trace(self._landed())
 
+    def _step(self, at: int, operation: Operation) -> Step:
+        match operation:
+            case Complete():
+                return self._complete(at, operation)
+            case Start():
+                return self._start(at, operation)
+            case Await(of=of, tokens=tokens):
+                self._flights[of].await_tokens(tokens)
+            case Join(of=of):
+                self._flights[of].join()
+            case Abort(of=of):
+                self._flights[of].abort()
+            case Evict():
+                return Step(outcome=Done(self._evict(operation)))
+            case _:
+                return Step(outcome=self._perform(operation))
+        return Step(outcome=Done())
 
-def _outcome(server: Server, request: Request) -> Observation | Failure:
-    try:
-        return server.complete(request)
-    except RequestRefused as refusal:
-        return Failure(refusal.reason, refusal.status)
+    def _complete(self, at: int, operation: Complete) -> Step:
+        prompt = self._prompt(operation.prompt)
+        sent = self._tick()
+        try:
+            outcome: Observation | Failure = self._server.complete(self._request(operation, prompt))
+        except RequestRefused as refusal:
+            outcome = Failure(refusal.reason, refusal.status)
+        ended = self._tick()
+        return self._asked(at, operation, prompt, outcome, Span(sent, sent, ended))
+
+    def _start(self, at: int, operation: Start) -> Step:
+        prompt = self._prompt(operation.prompt)
+        flight = Flight(self._server, self._request(operation, prompt), self._tick)
+        self._flights[at] = flight
+        return self._asked(at, operation, prompt, Observation([]), None)
+
+    def _asked(
+        self,
+        at: int,
+        operation: Complete | Start,
+        prompt: tuple[int, ...],
+        outcome: Observation | Failure,
+        span: Span | None,
+    ) -> Step:
+        return Step(
+            outcome=outcome,
+            prompt=prompt,
+            environment=self._environments[at],
+            asked=operation.tokens,
+            sampling=operation.sampling,
+            span=span,
+        )
+
+    def _request(self, operation: Complete | Start, prompt: tuple[int, ...]) -> Request:
+        return Request(
+            prompt, operation.tokens, operation.scales, self._reuse, operation.slot, operation.sampling, operation.salt
+        )
+
+    def _prompt(self, prompt: Prompt) -> tuple[int, ...]:
+        return prompt_tokens(prompt, self._roots.prompts, self._server.capabilities.space, self._grown(prompt))
+
+    def _grown(self, prompt: Prompt) -> tuple[int, ...]:
+        """The conversation that a prompt goes on after: what was asked there and the first tokens of the answer."""
+        if prompt.after is None:
+            return ()
+        if prompt.after in self._flights:
+            self._flights[prompt.after].join()
+            self._steps[prompt.after] = self._landed_step(prompt.after)
+        step = self._steps[prompt.after]
+        answer = step.outcome.tokens if isinstance(step.outcome, Observation) else ()
+        return step.prompt + answer[: prompt.answer]
+
+    def _evict(self, operation: Evict) -> int:
+        filler = Prompt(0, (Segment("z", operation.length - 1),))
+        for root in self._taken(operation.requests):
+            prompt = prompt_tokens(filler, (root,), self._server.capabilities.space)
+            self._server.complete(Request(prompt, 1, operation.scales, self._reuse))
+        return operation.requests
+
+    def _taken(self, count: int) -> Iterator[int]:
+        return (next(self._fillers) for _ in range(count))
+
+    def _perform(self, operation: Operation) -> Done | Failure:
+        try:
+            return Done(self._server.perform(operation))
+        except RequestRefused as refusal:
+            return Failure(refusal.reason, refusal.status)
+
+    def _landed(self) -> Sequence[Step]:
+        """The steps with the answers of all flights, which are joined here if not before."""
+        for at in self._flights:
+            if at < len(self._steps):
+                self._steps[at] = self._landed_step(at)
+        return self._steps
+
+    def _landed_step(self, at: int) -> Step:
+        flight = self._flights[at]
+        try:
+            flight.join()
+            outcome: Observation | Failure = flight.outcome
+        except ServerFailure as failure:
+            outcome = Failure(str(failure), dead=True)
+        return msgspec.structs.replace(self._steps[at], outcome=outcome, span=flight.span, aborted=flight.aborted)

@@ -12,7 +12,7 @@ from fuzzer.options import ServerOptions
 from fuzzer.servers.llama_flags import parse_flags
 from fuzzer.servers.llama_launch import portable
 from reports.record import SCHEMA, FindingHeader, FindingRecord
-from scenarios.plans import Plan
+from scenarios.plans import Plan, requests
 
 _ID = re.compile(r"[0-9a-f]+")
 _TINY = re.compile(r"tiny:([a-z0-9-]+):")
@@ -69,5 +69,5 @@ def _check(path: Path, finding: FindingRecord) -> None:
     if not 1 <= finding.wrong <= len(finding.plan):
         raise UsageError(f"{path} is not a finding file: step {finding.wrong} of {len(finding.plan)} is marked wrong")
     plan = plan_of(finding)
-    if plan.roots > len(plan.operations) or any(op.prompt.root < 0 for op in plan.operations):
+    if plan.roots > len(plan.operations) or any(request.prompt.root < 0 for _, request in requests(plan)):
         raise UsageError(f"{path} is not a finding file: its roots are not numbered in order")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import msgspec
 
+from fuzzer.errors import ServerFailure
+from fuzzer.execution import Asked
 from fuzzer.servers.protocol import Request, RequestRefused, Server
 from oracles.judgement import near_tie
 from oracles.noise import Noise
-from oracles.observations import Failure, Observation, Position, Step, Trace
+from oracles.observations import Done, Failure, Observation, Position, Step, Trace
 from scenarios.environment import AdapterScale, Environment
-from scenarios.plans import Plan
-from scenarios.prompts import prompt_tokens
+from scenarios.operations import Sampling
 
 
 class ReferenceMode(StrEnum):
@@ -28,27 +29,41 @@ class ReferenceMode(StrEnum):
 
 
 class Reference:
-    """Answers plans request by request; used by one thread at a time."""
+    """Answers plans request by request; used by one thread at a time.
 
-    def __init__(self, server: Server, mode: ReferenceMode) -> None:
+    ``revive`` gives another life of the server after it was lost; None where it is not ours to restart.
+    """
+
+    def __init__(self, server: Server, mode: ReferenceMode, revive: Callable[[], Server] | None = None) -> None:
         self.server = server
         self.mode = mode
         self.requests = 0
+        self._revive = revive
 
-    def run(self, plan: Plan, roots: Sequence[int]) -> Trace:
-        """What each request of ``plan`` must give; equal requests of a plan are asked once."""
-        known: dict[Request, Observation | Failure] = {}
-        steps: list[Step] = []
-        for operation in plan.operations:
-            prompt = prompt_tokens(operation.prompt, roots, self.server.capabilities.space)
-            request = self._request(prompt, operation.tokens, operation.environment)
-            if request not in known:
-                known[request] = self.answer(request)
-            steps.append(Step(prompt, operation.environment, operation.tokens, known[request]))
-        return Trace(steps)
+    def close(self) -> None:
+        """Close the connection to the server."""
+        self.server.close()
+
+    def run(self, asked: Sequence[Asked | None]) -> Trace:
+        """What each request must give; equal requests of a plan are asked once, what is not judged not at all."""
+        known: dict[Asked, Observation | Failure] = {}
+        return Trace([self._step(one, known) for one in asked])
 
     def answer(self, request: Request) -> Observation | Failure:
-        """The answer of a computation that reuses nothing."""
+        """The answer of a computation that reuses nothing; raises ServerFailure where none can be had."""
+        try:
+            return self._ask(request)
+        except ServerFailure:
+            if self._revive is None:
+                raise
+            self.server.close()
+            self.server = self._revive()
+        try:
+            return self._ask(request)
+        except ServerFailure as failure:
+            raise ServerFailure(f"the reference was started again and lost at the same request: {failure}") from None
+
+    def _ask(self, request: Request) -> Observation | Failure:
         self.requests += 1
         try:
             return self.server.complete(request)
@@ -64,8 +79,16 @@ class Reference:
                 steps[at] = msgspec.structs.replace(other, outcome=outcome)
         return Trace(steps)
 
+    def _step(self, asked: Asked | None, known: dict[Asked, Observation | Failure]) -> Step:
+        if asked is None or asked.environment is None:
+            return Step(outcome=Done())
+        if asked not in known:
+            request = self._request(asked.prompt, asked.tokens, asked.environment, asked.sampling)
+            known[asked] = self.answer(request)
+        return Step(outcome=known[asked], prompt=asked.prompt, environment=asked.environment, asked=asked.tokens)
+
     def _follow(self, step: Step, ours: Observation, theirs: Observation, noise: Noise) -> Observation:
-        while (tie := near_tie(ours, theirs, noise)) is not None:
+        while (tie := near_tie(step, theirs, noise)) is not None:
             forced = ours.tokens[: tie.position + 1]
             rest = self._continued(step, forced)
             if rest is None:
@@ -78,14 +101,16 @@ class Reference:
     def _continued(self, step: Step, forced: tuple[int, ...]) -> list[Position] | None:
         if len(forced) == step.asked:
             return []
-        request = self._request(step.prompt + forced, step.asked - len(forced), step.environment)
+        if step.environment is None or step.sampling != Sampling.PLAIN:
+            return None
+        request = self._request(step.prompt + forced, step.asked - len(forced), step.environment, step.sampling)
         answer = self.answer(request)
         return answer.positions if isinstance(answer, Observation) else None
 
-    def _request(self, prompt: tuple[int, ...], tokens: int, environment: Environment) -> Request:
+    def _request(self, prompt: tuple[int, ...], tokens: int, environment: Environment, sampling: str) -> Request:
         # Every adapter is named: what a request leaves out may be filled in from state that the server keeps.
-        on = {scale.adapter: scale.scale for scale in environment.scales}
+        on = {scale.adapter: scale for scale in environment.scales}
         scales = tuple(
-            AdapterScale(adapter, on.get(adapter, 0.0)) for adapter in range(self.server.capabilities.adapters)
+            on.get(adapter, AdapterScale(adapter, 0.0)) for adapter in range(self.server.capabilities.adapters)
         )
-        return Request(prompt, tokens, scales, reuse=False)
+        return Request(prompt, tokens, scales, reuse=False, sampling=Sampling(sampling))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+
+import httpx
 
 from fuzzer.calibration import Numerics
 from fuzzer.errors import UsageError
@@ -32,11 +36,14 @@ class Rig:
         _check(options)
         self.numerics = options.numerics or _usual_numerics(options)
         self._files = None if options.target else model_files(options)
+        self._slot_files = TemporaryDirectory(prefix="stalefuzz-slots-")
         self._flags = self._target_flags()
         self._reference_flags = reference_flags(self._flags) if self._flags is not None else None
         self._target: Target | None = None
         self._reference: Reference | None = None
         self._reference_process: LaunchedServer | None = None
+        self.notices: SimpleQueue[str] = SimpleQueue()
+        """What befell the servers, a sentence each."""
 
     @property
     def switches(self) -> dict[str, tuple[str, ...]]:
@@ -64,16 +71,22 @@ class Rig:
     def start(self, pool: Executor) -> tuple[Target, Reference]:
         """Bring up target and reference side by side."""
         if self._options.target:
-            self._target = Target(LlamaServer, url=self._options.target)
+            self._target = Target(LlamaServer, url=self._options.target, notice=self.notices.put)
             self._reference = self._attach_reference()
             return self._target, self._reference
         reference = pool.submit(self._launch_reference)
-        target = pool.submit(self.start_fresh)
+        target = pool.submit(self._launch_target)
         try:
-            self._target = target.result()
+            return target.result(), reference.result()
         finally:
-            self._reference = reference.result()
-        return self._target, self._reference
+            # Where one fails, the other has to be there before it can be stopped.
+            wait([reference])
+            wait([target])
+
+    def _launch_target(self) -> Target:
+        assert self._flags is not None
+        self._target = Target(self._connect, process=self._launch(self._flags), notice=self.notices.put)
+        return self._target
 
     def start_fresh(self, further: tuple[str, ...] = ()) -> Target:
         """Another target with the same settings and ``further`` flags before them."""
@@ -92,6 +105,7 @@ class Rig:
             self._target.close()
         if self._reference_process is not None:
             self._reference_process.stop()
+        self._slot_files.cleanup()
 
     def settings(self) -> Settings:
         """What a finding records about the server."""
@@ -131,7 +145,7 @@ class Rig:
         if self._files is None:
             return None
         user = parse_flags(self._options.server_flags, keep_unknown=self._options.binary is not None)
-        return target_flags(user, self._files, exact=self.numerics is Numerics.EXACT)
+        return target_flags(user, self._files, Path(self._slot_files.name), exact=self.numerics is Numerics.EXACT)
 
     def _launch(self, flags: LlamaFlags) -> LaunchedServer:
         binary = self._options.binary
@@ -142,11 +156,20 @@ class Rig:
     def _launch_reference(self) -> Reference:
         assert self._reference_flags is not None
         self._reference_process = self._launch(self._reference_flags)
-        return Reference(self._connect(self._reference_process.url), ReferenceMode.LAUNCHED)
+        server = self._connect(self._reference_process.url)
+        self._reference = Reference(server, ReferenceMode.LAUNCHED, self._revive_reference)
+        return self._reference
+
+    def _revive_reference(self) -> LlamaServer:
+        assert self._reference_process is not None
+        self.notices.put(f"the reference stopped answering ({self._reference_process.ending()}) and is started again")
+        self._reference_process.restart()
+        return self._connect(self._reference_process.url)
 
     def _connect(self, url: str) -> LlamaServer:
         version = None if self._options.binary is not None else engine_version()
-        return LlamaServer(url, version=version, shape=self._files.shape if self._files is not None else None)
+        shape = self._files.shape if self._files is not None else None
+        return LlamaServer(url, version=version, shape=shape, admin=True)
 
     def _attach_reference(self) -> Reference:
         assert self._target is not None
@@ -182,11 +205,24 @@ def _check(options: ServerOptions) -> None:
 
 
 def _check_attached(options: ServerOptions) -> None:
+    _check_url("--target", str(options.target))
+    if options.reference not in (None, "bypass"):
+        _check_url("--reference", str(options.reference))
     for flag, value in (("--launch", options.launch), ("--binary", options.binary), ("--model", options.model)):
         if value is not None:
             raise UsageError(f"{flag} starts a server and --target {options.target} is one already: give one of them")
     if options.server_flags:
         raise UsageError("flags after -- are for a launched server; --target was started with its own")
+
+
+def _check_url(flag: str, url: str) -> None:
+    try:
+        parsed = httpx.URL(url)
+        usable = parsed.scheme in ("http", "https") and parsed.host != "" and (parsed.port or 0) < 2**16
+    except httpx.InvalidURL:
+        usable = False
+    if not usable:
+        raise UsageError(f"{flag} {url} is no address of a server; write http://HOST:PORT")
 
 
 def _check_executable(path: Path) -> None:

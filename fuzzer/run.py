@@ -21,7 +21,7 @@ from fuzzer.errors import CannotJudge, UsageError
 from fuzzer.options import RunOptions
 from fuzzer.rig import Rig
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.triage import Case, Duplicate, Triage
+from fuzzer.triage.triage import Case, Duplicate, Rounding, Triage
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
@@ -79,14 +79,16 @@ class Run:
 
     def _explore(self, stack: ExitStack) -> None:
         self._sink(events.Started(self._now(), self._rig.in_words()))
+        self._save_now()
+        # Called last: whatever still waits in the pools is answered, or ended, before the servers are.
+        stack.callback(self._rig.stop)
         reference_pool = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="reference"))
         start_pool = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="start"))
         target, reference = self._rig.start(start_pool)
-        stack.callback(reference.server.close)
-        stack.callback(self._rig.stop)
+        stack.callback(reference.close)
         differential = Differential(target, reference, Noise(()), pool=reference_pool)
         self._calibrate(differential)
-        lab = Lab(differential, self._rig.start_fresh, start_pool)
+        lab = Lab(differential, self._rig.start_fresh if self._rig.can_start else None, start_pool)
         stack.callback(lab.close)
         self._hunt(differential, lab)
 
@@ -117,11 +119,12 @@ class Run:
             first_round=self.record.rounds,
         )
         found = [finding.id for finding in self.record.findings]
-        triage = Triage(lab, out_of_time=self._clock.over, elapsed=self._now, known=found)
+        triage = Triage(lab, self._rig.numerics, out_of_time=self._clock.over, elapsed=self._now, known=found)
         self._replay_corpus(differential, triage)
         while not self._found_enough() and (suspected := exploration.next_suspect()) is not None:
             self.record.rounds = exploration.rounds
             self._investigate(triage, suspected[0], suspected[1].name)
+            self._tell_notices()
         self.record.rounds = exploration.rounds
 
     def _found_enough(self) -> bool:
@@ -153,7 +156,7 @@ class Run:
         ]
         able: list[Scenario] = []
         for scenario in chosen:
-            lacks = scenario.lacks(capabilities)
+            lacks = scenario.missing(capabilities)
             if lacks is None:
                 able.append(scenario)
             else:
@@ -162,7 +165,7 @@ class Run:
             return able
         if self._options.scenarios:
             raise CannotJudge("; ".join(f"{name}: {why}" for name, why in self.record.not_exercised.items()))
-        return [scenario for scenario in SCENARIOS if scenario.lacks(capabilities) is None]
+        return [scenario for scenario in SCENARIOS if scenario.missing(capabilities) is None]
 
     def _investigate(self, triage: Triage, outcome: Outcome, scenario: str) -> None:
         suspect = outcome.suspects[0]
@@ -181,8 +184,8 @@ class Run:
             case SuspectRecord() as unconfirmed:
                 self.record.suspects.append(unconfirmed)
                 self._sink(events.Dropped(self._now(), unconfirmed))
-            case Duplicate():
-                pass
+            case Duplicate() | Rounding():
+                self.record.noise = list(triage.noise.bounds)
 
     def _found(self, finding: FindingRecord) -> None:
         reason = self._baseline.reason(finding.id)
@@ -209,14 +212,20 @@ class Run:
         self._sink(
             events.Explored(now, record.steps, total.target, total.reference, reuse.hits, reuse.tokens),
         )
+        self._tell_notices()
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
             self._save_now()
+
+    def _tell_notices(self) -> None:
+        while not self._rig.notices.empty():
+            self._sink(events.Restarted(self._now(), self._rig.notices.get()))
 
     def _enough(self) -> bool:
         most = self._options.max_steps
         return self._clock.over() or (most is not None and self.record.steps >= most)
 
     def _conclude(self, *reasons: str) -> None:
+        self._tell_notices()
         record = self.record
         record.reasons = [*reasons, *self._open_questions()]
         self._settle_baseline()

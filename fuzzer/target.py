@@ -8,6 +8,9 @@ from typing import Protocol
 
 from fuzzer.roots import RootPool
 from fuzzer.servers.protocol import Server
+from oracles.observations import Failure
+
+_LAST_LINES = 8
 
 
 class Process(Protocol):
@@ -27,17 +30,38 @@ class Process(Protocol):
         """Whether the process runs."""
         ...
 
+    def ending(self) -> str:
+        """How the process ended, in words."""
+        ...
+
     def log_tail(self, lines: int = 20) -> str:
         """The last lines that it logged."""
         ...
 
 
+Notice = Callable[[str], None]
+"""Takes one sentence about what befell a server; called from whichever thread saw it."""
+
+
+def ignore(notice: str) -> None:
+    """The notice of servers whose fate nobody asks for."""
+
+
 class Target:
     """A live server with the root tokens it has not seen. ``process`` is None for a server that is not ours."""
 
-    def __init__(self, connect: Callable[[str], Server], *, process: Process | None = None, url: str = "") -> None:
+    def __init__(
+        self,
+        connect: Callable[[str], Server],
+        *,
+        process: Process | None = None,
+        url: str = "",
+        notice: Notice = ignore,
+    ) -> None:
         self._connect = connect
         self._process = process
+        self._notice = notice
+        self._lost = False
         self.url = url
         self.lives = 1
         self.server = connect(process.url if process is not None else url)
@@ -53,10 +77,32 @@ class Target:
         """Whether our process has ended."""
         return self._process is not None and not self._process.alive()
 
+    def lost(self, failure: Failure) -> Failure:
+        """Note that nothing answers any more; ``failure`` comes back with what became of the server."""
+        self._lost = True
+        if self._process is None:
+            return failure
+        return Failure(f"no answer: {self._process.ending()}", dead=True, log=self._process.log_tail(_LAST_LINES))
+
     def prepare(self, roots: int) -> None:
-        """Restart a server of ours that has died, or that has fewer unused root tokens than ``roots``."""
-        if self.dead or (self.ours and self.roots.left < roots):
+        """Restart a server of ours that has died or hung, or that has fewer unused root tokens than ``roots``.
+
+        Raises CannotJudge where a server that is not ours has gone.
+        """
+        if self._lost or self.dead:
+            self._recover()
+        elif self.ours and self.roots.left < roots:
             self.restart()
+
+    def _recover(self) -> None:
+        self._lost = False
+        if self._process is None:
+            # Asked anew, a server that has come back by itself goes on, and one that has not says so.
+            self.server.close()
+            self.server = self._connect(self.url)
+            return
+        self._notice(f"the target stopped answering ({self._process.ending()}) and is started again")
+        self.restart()
 
     def restart(self) -> None:
         """A new life: nothing cached, every root token unused. Does nothing to a server that is not ours."""

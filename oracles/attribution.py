@@ -1,7 +1,8 @@
 """Attribution: which elements of a minimal plan are necessary, and which earlier step's state was reused.
 
 Each element of a plan can be neutralised while everything else stays: what must stay for the answer to be wrong is
-the explanation of the bug and its fingerprint.
+the explanation of the bug and its fingerprint. Operations other than requests need no such run: a plan from which
+nothing can be taken away needs each of those that are left.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from enum import StrEnum
 
 import msgspec
 
-from scenarios.environment import AdapterScale, Environment
-from scenarios.operations import Operation
-from scenarios.plans import Plan, replaced, without
+from oracles.arms import own_spelling, with_setting
+from oracles.observations import Trace
+from scenarios.entitlement import entitlements
+from scenarios.environment import Environment
+from scenarios.operations import Complete, Operation, Sampling, Start, kind
+from scenarios.plans import Plan, replaced, requests, with_prompt, without
 from scenarios.prompts import common_prefix
 
 
 class Element(StrEnum):
-    """What a stale answer can depend on."""
+    """What a wrong answer can depend on."""
 
     SHARED_PREFIX = "shared-prefix"
     """An earlier request whose prompt begins alike."""
@@ -27,10 +31,46 @@ class Element(StrEnum):
     """The earlier request ran the same adapters at other scales, or none of them."""
     ADAPTER_CHANGE = "adapter-change"
     """The earlier request ran another adapter."""
+    VERSION_CHANGE = "version-change"
+    """The earlier request ran other weights under the same adapter's name."""
+    SALT_CHANGE = "salt-change"
+    """The earlier request belongs to another tenant."""
+    WEIGHTS_CHANGE = "weights-change"
+    """The earlier request ran other weights of the model."""
     REQUEST_BETWEEN = "request-between"
     """Another request runs in between."""
     SETTING_BETWEEN = "setting-between"
     """The request in between runs in the environment of the wrong one."""
+    GROWTH = "growth"
+    """A prompt goes on after an earlier answer."""
+    PIN = "pin"
+    SAMPLING = "sampling"
+    """An earlier request samples in a way of its own."""
+    EMPTY_LIST = "empty-list"
+    """The request names no adapter, by an empty list."""
+    LEFT_OUT = "left-out"
+    """The request leaves the adapters out."""
+    PARTIAL_LIST = "partial-list"
+    """The request names some adapters only."""
+    OVERLAP = "start"
+    AWAIT = "await"
+    JOIN = "join"
+    ABORT = "abort"
+    GLOBAL_SCALES = "set_scales"
+    RELOAD = "reload"
+    UNLOAD = "unload"
+    EVICT = "evict"
+    FLUSH = "flush"
+    SAVE = "save"
+    RESTORE = "restore"
+    ERASE = "erase"
+    SLEEP = "sleep"
+    RELOAD_WEIGHTS = "reload_weights"
+    OTHER_TASK = "other"
+
+
+_TIMING = {Element.AWAIT, Element.JOIN}
+"""How a plan makes an overlap happen, not what the bug is."""
 
 
 class Ablation(msgspec.Struct, frozen=True):
@@ -50,52 +90,67 @@ class StaleSource(msgspec.Struct, frozen=True):
     """In which that state was computed."""
 
 
-def donors(prompts: Sequence[Sequence[int]], wrong: int, reused: int | None) -> list[int]:
-    """Earlier steps whose tokens cover what was reused, the latest first; any shared prefix where that is unknown."""
-    least = max(reused or 1, 1)
-    steps = [at for at in range(wrong) if common_prefix(prompts[at], prompts[wrong]) >= min(least, len(prompts[at]))]
-    return [at for at in reversed(steps) if common_prefix(prompts[at], prompts[wrong]) > 0]
-
-
-def control_arm(plan: Plan, wrong: int) -> Plan | None:
-    """The plan with every environment set to the wrong request's own; None where nothing would change."""
-    scales = plan.operations[wrong].scales
-    arm = plan
-    for at, operation in enumerate(plan.operations):
-        arm = replaced(arm, at, msgspec.structs.replace(operation, scales=scales))
-    return None if arm == plan else arm
-
-
-def alone(plan: Plan, wrong: int) -> Plan:
-    """The wrong request without its history."""
-    return without(plan, range(wrong))
+def donors(trace: Trace, wrong: int) -> list[int]:
+    """Earlier requests whose tokens cover what the wrong one reused, the latest first; then any that share a prefix."""
+    prompts = [step.prompt for step in trace.steps]
+    answer = trace.steps[wrong].observation
+    least = (answer.reused or 1) if answer is not None else 1
+    shared = {at: common_prefix(prompts[at], prompts[wrong]) for at in range(wrong) if prompts[at]}
+    covering = [at for at, length in shared.items() if length >= min(least, len(prompts[at])) and length > 0]
+    rest = [at for at, length in shared.items() if length > 0 and at not in covering]
+    return [*reversed(covering), *reversed(rest)]
 
 
 def ablations(plan: Plan, wrong: int, donor: int | None) -> list[Ablation]:
-    """Every element of the plan, neutralised."""
+    """What is between the wrong request and its donor, neutralised one element at a time."""
     if donor is None:
         return []
     found = [Ablation(Element.SHARED_PREFIX, _moved_away(plan, donor), wrong)]
-    own, other = plan.operations[wrong], plan.operations[donor]
-    if own.environment != other.environment:
-        found.append(Ablation(change_between(other, own), _at_scales_of(plan, donor, own), wrong))
-    if donor + 1 < wrong:
-        between = range(donor + 1, wrong)
-        found.append(Ablation(Element.REQUEST_BETWEEN, without(plan, between), donor + 1))
-        found += _setting_between(plan, wrong, donor)
+    environments = entitlements(plan)
+    own, other = environments[wrong], environments[donor]
+    if own is not None and other is not None and own != other:
+        found.append(Ablation(change_between(other, own), _at_setting_of(plan, donor, wrong), wrong))
+    between = [at for at, _ in requests(plan) if donor < at < wrong]
+    if between and not _referred(plan, between):
+        found.append(Ablation(Element.REQUEST_BETWEEN, without(plan, between), wrong - len(between)))
+        found += _setting_between(plan, wrong, donor, between)
     return found
 
 
-def change_between(donor: Operation, wrong: Operation) -> Element:
-    """Whether two requests differ in how strong their adapters are, or in which are on at all."""
-    first = {scale.adapter for scale in donor.environment.scales}
-    second = {scale.adapter for scale in wrong.environment.scales}
-    return Element.SCALE_CHANGE if first <= second or second <= first else Element.ADAPTER_CHANGE
+def inherent(plan: Plan, wrong: int) -> list[Element]:
+    """Elements that a minimal plan shows by having them at all."""
+    kinds = {kind(operation) for operation in (*plan.prologue, *plan.operations)} - {"complete"}
+    found = [Element(name) for name in sorted(kinds) if Element(name) not in _TIMING]
+    asked = [request for _, request in requests(plan)]
+    found += [Element.GROWTH] if any(request.prompt.after is not None for request in asked) else []
+    found += [Element.PIN] if any(request.slot is not None for request in asked) else []
+    found += [Element.SAMPLING] if any(request.sampling is not Sampling.PLAIN for request in asked) else []
+    return found
 
 
-def with_environment(plan: Plan, step: int, scales: tuple[AdapterScale, ...]) -> Plan:
-    """The plan with other scales in one request."""
-    return replaced(plan, step, msgspec.structs.replace(plan.operations[step], scales=scales))
+def spelling_of(operation: Operation, adapters: int) -> Element | None:
+    """The odd way in which a request speaks of adapters; None where it names each of them."""
+    if not isinstance(operation, (Complete, Start)) or adapters == 0:
+        return None
+    if operation.scales is None:
+        return Element.LEFT_OUT
+    if not operation.scales:
+        return Element.EMPTY_LIST
+    return Element.PARTIAL_LIST if len(operation.scales) < adapters else None
+
+
+def change_between(donor: Environment, wrong: Environment) -> Element:
+    """In what two environments differ, the rarest input first."""
+    if donor.weights != wrong.weights:
+        return Element.WEIGHTS_CHANGE
+    if donor.salt != wrong.salt:
+        return Element.SALT_CHANGE
+    first = {scale.adapter: scale for scale in donor.scales}
+    second = {scale.adapter: scale for scale in wrong.scales}
+    if any(first[adapter].version != second[adapter].version for adapter in first.keys() & second.keys()):
+        return Element.VERSION_CHANGE
+    nested = first.keys() <= second.keys() or second.keys() <= first.keys()
+    return Element.SCALE_CHANGE if nested else Element.ADAPTER_CHANGE
 
 
 def fingerprint(engine: str, oracle: str, elements: Sequence[Element]) -> str:
@@ -104,19 +159,28 @@ def fingerprint(engine: str, oracle: str, elements: Sequence[Element]) -> str:
     return hashlib.blake2b(identity.encode(), digest_size=3).hexdigest()
 
 
+def _referred(plan: Plan, steps: Sequence[int]) -> bool:
+    """Whether leaving these steps out would take others with them."""
+    return len(without(plan, steps).operations) != len(plan.operations) - len(steps)
+
+
 def _moved_away(plan: Plan, step: int) -> Plan:
-    operation = plan.operations[step]
-    prompt = msgspec.structs.replace(operation.prompt, root=plan.roots)
-    return replaced(plan, step, msgspec.structs.replace(operation, prompt=prompt))
+    request = plan.operations[step]
+    assert isinstance(request, (Complete, Start))
+    prompt = msgspec.structs.replace(request.prompt, root=plan.roots, after=None, answer=0)
+    return replaced(plan, step, with_prompt(request, prompt))
 
 
-def _at_scales_of(plan: Plan, step: int, other: Operation) -> Plan:
-    return with_environment(plan, step, other.scales)
+def _at_setting_of(plan: Plan, step: int, other: int) -> Plan:
+    """The plan with one request in the environment of another."""
+    return with_setting(plan, step, own_spelling(plan, other))
 
 
-def _setting_between(plan: Plan, wrong: int, donor: int) -> list[Ablation]:
-    other = plan.operations[donor]
+def _setting_between(plan: Plan, wrong: int, donor: int, between: Sequence[int]) -> list[Ablation]:
     changed = plan
-    for at in range(donor + 1, wrong):
-        changed = _at_scales_of(changed, at, other)
-    return [] if changed == plan else [Ablation(Element.SETTING_BETWEEN, changed, wrong)]
+    for at in between:
+        changed = _at_setting_of(changed, at, donor)
+    environments = entitlements(plan)
+    if changed == plan or all(environments[at] == environments[donor] for at in between):
+        return []
+    return [Ablation(Element.SETTING_BETWEEN, changed, wrong)]

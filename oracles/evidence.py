@@ -13,6 +13,9 @@ import msgspec
 
 from oracles.judgement import Oracle
 
+_TIMES = 2
+"""Runs in which a divergence that hangs on timing has to come back."""
+
 
 class Verdict(StrEnum):
     """Three values; unknown is never rounded to clean."""
@@ -50,6 +53,10 @@ class Evidence(msgspec.Struct, frozen=True):
     """The same plan with every earlier environment set to the request's own; None where that is the plan itself."""
     bypass: Arm | None = None
     """The same plan, every request told to skip the cache."""
+    respelled: Arm | None = None
+    """The wrong request alone, naming each adapter explicitly; asked where alone it is wrong too."""
+    timing: bool = False
+    """The plan has requests side by side, so that it need not show the divergence each time."""
     reused: int | None = None
 
 
@@ -65,17 +72,22 @@ def decide(evidence: Evidence) -> Decision:
     repeats = evidence.repeats
     if repeats.k == 0:
         return Decision(Verdict.INCONCLUSIVE, f"did not come back from fresh state (0 of {repeats.n})")
+    if not evidence.alone.clean and evidence.respelled is not None and evidence.respelled.clean:
+        return _recurs(evidence)
     if not evidence.alone.clean:
         return Decision(Verdict.INCONCLUSIVE, "the request alone differs from the reference too: not its history")
-    if evidence.oracle is Oracle.HEALTH:
-        return _recurs(repeats)
+    if evidence.oracle in (Oracle.HEALTH, Oracle.ACCOUNTING):
+        return _recurs(evidence)
     if evidence.control is not None and not evidence.control.clean and not _larger(evidence):
         return Decision(Verdict.INCONCLUSIVE, "the control arm, where reuse is lawful, differs by as much")
-    return _recurs(repeats)
+    return _recurs(evidence)
 
 
-def _recurs(repeats: Repeats) -> Decision:
-    if repeats.k < repeats.n:
+def _recurs(evidence: Evidence) -> Decision:
+    repeats = evidence.repeats
+    if evidence.timing and repeats.k < _TIMES:
+        return Decision(Verdict.INCONCLUSIVE, f"came back in {repeats.k} of {repeats.n} runs only")
+    if not evidence.timing and repeats.k < repeats.n:
         return Decision(Verdict.INCONCLUSIVE, f"came back in {repeats.k} of {repeats.n} serial runs only")
     return Decision(Verdict.FINDING)
 

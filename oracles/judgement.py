@@ -1,19 +1,19 @@
 """Judgement of a plan's run: which steps are suspect.
 
 A suspect is not yet a finding. It says only that one answer lies further from a computation that reused nothing than
-rounding explains on this target.
+rounding explains on this target, that more was reused than could be, or that there was no answer to judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
 
-from oracles.comparison import Comparison, compare
-from oracles.noise import Noise, Tail, tail_of
-from oracles.observations import Failure, Observation, Step, Trace
+from oracles.accounting import reusable
+from oracles.comparison import compare
+from oracles.noise import Noise, Situation, tail_of
+from oracles.observations import Done, Failure, Observation, Step, Trace, ran_beside_another
 
 
 class Oracle(StrEnum):
@@ -21,6 +21,8 @@ class Oracle(StrEnum):
 
     LOGPROBS = "logprobs"
     TOKENS = "tokens"
+    ACCOUNTING = "accounting"
+    METAMORPHIC = "metamorphic"
     HEALTH = "health"
 
 
@@ -35,6 +37,8 @@ class Suspect(msgspec.Struct, frozen=True):
     bound: float | None = None
     reused: int | None = None
     computed: int | None = None
+    allowed: int | None = None
+    """Prompt tokens that could lawfully be reused."""
     reason: str = ""
 
 
@@ -44,67 +48,80 @@ class NearTie(msgspec.Struct, frozen=True):
     position: int
 
 
-def judge(target: Trace, reference: Trace, noise: Noise) -> list[Suspect]:
+def judge(target: Trace, reference: Trace, noise: Noise, *, accounting: bool = True) -> list[Suspect]:
     """The suspect steps of a run; near-ties must have been resolved into the reference trace (``near_tie``)."""
-    pairs = enumerate(zip(target.steps, reference.steps, strict=True))
-    return [suspect for at, (ours, theirs) in pairs if (suspect := judge_step(at, ours, theirs, noise)) is not None]
+    suspects: list[Suspect] = []
+    for at, ours in enumerate(target.steps):
+        theirs = reference.steps[at] if at < len(reference.steps) else Step(outcome=Done())
+        suspect = _judge_step(at, ours, theirs, noise, target)
+        if suspect is None and accounting:
+            suspect = _judge_reuse(at, target)
+        suspects += [suspect] if suspect is not None else []
+    return suspects
 
 
-def judge_step(at: int, ours: Step, theirs: Step, noise: Noise) -> Suspect | None:
-    """The suspect that step ``at`` is, if it is one; a step that the reference could not answer is never one."""
-    if isinstance(theirs.outcome, Failure):
-        return None
+def _judge_step(at: int, ours: Step, theirs: Step, noise: Noise, trace: Trace) -> Suspect | None:
     if isinstance(ours.outcome, Failure):
-        return Suspect(at, Oracle.HEALTH, reason=ours.outcome.reason)
-    if len(ours.outcome.positions) != ours.asked:
-        return Suspect(at, Oracle.HEALTH, reason=f"{len(ours.outcome.positions)} tokens for {ours.asked} asked")
-    return _judge_answers(at, ours.outcome, theirs.outcome, noise)
+        return _judge_failure(at, ours, ours.outcome, theirs)
+    if isinstance(ours.outcome, Done) or isinstance(theirs.outcome, (Failure, Done)):
+        return None
+    missing = ours.asked - len(ours.outcome.positions)
+    if missing and not ours.aborted:
+        return Suspect(at, Oracle.HEALTH, reason=f"{ours.asked - missing} tokens for {ours.asked} asked")
+    return _judge_answer(at, ours, ours.outcome, theirs.outcome, noise.bound(situation(trace, at)))
 
 
-def _judge_answers(at: int, ours: Observation, theirs: Observation, noise: Noise) -> Suspect | None:
+def _judge_failure(at: int, ours: Step, failure: Failure, theirs: Step) -> Suspect | None:
+    """A request is judged where the reference could answer it; another operation only where the server broke."""
+    answered = isinstance(theirs.outcome, Observation)
+    broke = failure.dead or failure.status == 500
+    return Suspect(at, Oracle.HEALTH, reason=failure.reason) if broke or answered else None
+
+
+def _judge_answer(at: int, step: Step, ours: Observation, theirs: Observation, bound: float) -> Suspect | None:
     comparison = compare(ours, theirs)
-    bound = noise.bound(tail_of(ours.reused, ours.computed))
     position = comparison.first_above(bound)
     oracle = Oracle.LOGPROBS
     if position is None:
         position, oracle = comparison.parted, Oracle.TOKENS
-        if position is None or comparison.gap <= 2 * bound:
+        if position is None or step.sampling != "plain" or comparison.gap <= 2 * bound:
             return None
     return Suspect(at, oracle, position, comparison.delta, bound, ours.reused, ours.computed)
 
 
-def near_tie(ours: Observation, theirs: Observation, noise: Noise) -> NearTie | None:
+def _judge_reuse(at: int, trace: Trace) -> Suspect | None:
+    ours = trace.steps[at].observation
+    allowed = reusable(trace, at)
+    if ours is None or ours.reused is None or allowed is None or ours.reused <= allowed:
+        return None
+    reason = f"{ours.reused} tokens reused where at most {allowed} could be"
+    return Suspect(at, Oracle.ACCOUNTING, reused=ours.reused, computed=ours.computed, allowed=allowed, reason=reason)
+
+
+def situation(trace: Trace, at: int) -> Situation:
+    """The noise class of a step."""
+    answer = trace.steps[at].observation
+    tail = tail_of(answer.reused, answer.computed) if answer is not None else tail_of(None, None)
+    return Situation(tail, ran_beside_another(trace, at))
+
+
+def near_tie(ours: Step, theirs: Observation, noise: Noise) -> NearTie | None:
     """Where these answers part although nothing tells them apart by more than rounding."""
-    comparison = compare(ours, theirs)
-    bound = noise.bound(tail_of(ours.reused, ours.computed))
-    if comparison.parted is None or comparison.gap > 2 * bound or comparison.delta > bound:
+    if not isinstance(ours.outcome, Observation) or ours.sampling != "plain":
+        return None
+    comparison = compare(ours.outcome, theirs)
+    if comparison.parted is None:
+        return None
+    bound = noise.bound(Situation(tail_of(ours.outcome.reused, ours.outcome.computed)))
+    if comparison.gap > 2 * bound or comparison.delta > bound:
         return None
     return NearTie(comparison.parted)
 
 
-def legal_differences(target: Trace, reference: Trace) -> list[tuple[Tail, float]]:
+def legal_differences(target: Trace, reference: Trace) -> list[tuple[Situation, float]]:
     """Class and |delta logprob| of each step; the samples of calibration, from runs that reuse lawfully only."""
-    samples: list[tuple[Tail, float]] = []
-    for ours, theirs in zip(target.steps, reference.steps, strict=True):
+    samples: list[tuple[Situation, float]] = []
+    for at, (ours, theirs) in enumerate(zip(target.steps, reference.steps, strict=False)):
         if isinstance(ours.outcome, Observation) and isinstance(theirs.outcome, Observation):
-            tail = tail_of(ours.outcome.reused, ours.outcome.computed)
-            samples += [(tail, compare(ours.outcome, theirs.outcome).delta)] if tail is not None else []
+            samples.append((situation(target, at), compare(ours.outcome, theirs.outcome).delta))
     return samples
-
-
-def worst(suspects: Sequence[Suspect]) -> Suspect | None:
-    """The first suspect: later ones may only be its consequences."""
-    return min(suspects, key=lambda suspect: suspect.step, default=None)
-
-
-__all__ = [
-    "Comparison",
-    "NearTie",
-    "Oracle",
-    "Suspect",
-    "judge",
-    "judge_step",
-    "legal_differences",
-    "near_tie",
-    "worst",
-]

@@ -114,8 +114,10 @@ class WireRequest(msgspec.Struct, frozen=True):
 
     step: int
     path: str
-    body: dict[str, Any]
+    body: Any
     method: str = "POST"
+    sets: bool = False
+    """It sets what the wrong request relies on, so the request alone needs it too."""
 
 
 class Original(msgspec.Struct, frozen=True):
@@ -189,6 +191,8 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     found_s: float
     seed: int
     severity: str = ""
+    situation: str = ""
+    """The class of noise that the wrong answer was held to."""
     suspected_s: float | None = None
     """When it first diverged; until ``found_s`` it was reduced and confirmed."""
     answer: list[AnswerToken] = []
@@ -196,7 +200,7 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     unreduced: Original | None = None
     ablations: list[AblationRecord] = []
     wire: list[WireRequest] = []
-    """Empty where an operation of the plan has no plain HTTP form."""
+    """Up to the wrong request; empty where they cannot be sent one after another."""
     wire_alone: WireRequest | None = None
     """The wrong request, told not to read the cache."""
     token_texts: dict[str, str] = {}

@@ -109,7 +109,7 @@ def capabilities_in_words(target: TargetRecord) -> str:
 def bounds_in_words(event: events.Probed) -> str:
     """The bound of each class with what it was measured on."""
     return ", ".join(
-        f"{bound.tail} {bound.bound:.1e} ({bound.samples} samples, largest {bound.largest:.1e})"
+        f"{bound.situation} {bound.bound:.1e} ({bound.samples} samples, largest {bound.largest:.1e})"
         for bound in event.noise.bounds
     )
 

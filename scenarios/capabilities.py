@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from scenarios.operations import Sampling, Task
 from scenarios.prompts import TokenSpace
 
 
@@ -21,15 +22,29 @@ class Capabilities(msgspec.Struct, frozen=True):
     """Token ids for prompts; also how many fresh roots the server has in its life."""
     context: int
     """Most tokens that prompt and answer of one request may have together."""
+    operations: tuple[str, ...] = ("complete",)
+    """Kinds of operations that the server can do."""
+    tasks: tuple[Task, ...] = ()
+    """Other kinds of work that it does."""
+    samplings: tuple[Sampling, ...] = (Sampling.PLAIN,)
     top_logprobs: int = 0
     """Length of the top-k list asked for at each position; 0: no logprobs."""
     adapters: int = 0
     request_scales: bool = False
     """A request may name each adapter's scale."""
+    adapter_names: bool = False
+    """A request may name one adapter, which is then fully on."""
     cached_counts: bool = False
+    approximate_reuse: bool = False
+    """The server was told to reuse what only resembles a prefix; its answers are then approximate by design."""
     bypass: bool = False
     """A request can be made not to read the cache."""
+    salts: bool = False
+    pins: bool = False
+    """A request may name its slot."""
     slots: int = 1
+    block: int = 1
+    """Tokens that are reused together or not at all."""
     chunk: int | None = None
     """Prompt tokens computed in one step, where longer prompts are split."""
     window: int | None = None
@@ -39,7 +54,8 @@ class Capabilities(msgspec.Struct, frozen=True):
 
 def lengths_that_matter(capabilities: Capabilities) -> tuple[int, ...]:
     """Prompt lengths at and next to the target's own sizes, smallest first."""
-    sizes = [size for size in (capabilities.chunk, capabilities.window) if size is not None]
+    block = capabilities.block if capabilities.block > 1 else None
+    sizes = [size for size in (block, capabilities.chunk, capabilities.window) if size is not None]
     around = {size + step for size in sizes for step in (-1, 0, 1)}
     limit = capabilities.context // 2
     return tuple(sorted(length for length in around if 1 <= length <= limit))

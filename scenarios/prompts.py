@@ -26,16 +26,22 @@ class Segment(msgspec.Struct, frozen=True, array_like=True):
     length: int
 
 
-class Prompt(msgspec.Struct, frozen=True):
-    """A path from root number ``root`` through ``segments``."""
+class Prompt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A path from root number ``root`` through ``segments``.
+
+    With ``after``, the path starts not at the root but where the request of step ``after`` ended: at its prompt and
+    the first ``answer`` tokens of its answer. ``root`` is then that prompt's own.
+    """
 
     root: int
     segments: tuple[Segment, ...] = ()
+    after: int | None = None
+    answer: int = 0
 
     @property
     def length(self) -> int:
-        """Number of tokens, the root's one included."""
-        return 1 + sum(segment.length for segment in self.segments)
+        """Number of tokens that the path adds, the root's one included."""
+        return (1 if self.after is None else self.answer) + sum(segment.length for segment in self.segments)
 
 
 class TokenSpace(msgspec.Struct, frozen=True):
@@ -54,12 +60,15 @@ def _stream(name: str, space: TokenSpace, length: int) -> tuple[int, ...]:
     )
 
 
-def prompt_tokens(prompt: Prompt, roots: Sequence[int], space: TokenSpace) -> tuple[int, ...]:
+def prompt_tokens(
+    prompt: Prompt, roots: Sequence[int], space: TokenSpace, grown: Sequence[int] = ()
+) -> tuple[int, ...]:
     """Token ids of ``prompt`` where root ``r`` is bound to the token ``roots[r]``.
 
-    Raises ValueError for a segment that is longer than a stream.
+    ``grown`` is what the prompt goes on after, where it has an ``after``. Raises ValueError for a segment that is
+    longer than a stream.
     """
-    tokens: list[int] = [roots[prompt.root]]
+    tokens: list[int] = [roots[prompt.root]] if prompt.after is None else list(grown)
     for segment in prompt.segments:
         if segment.length > _STREAM:
             raise ValueError(f"segment {segment.name!r} is longer than {_STREAM} tokens")

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from scenarios.environment import AdapterScale
-from scenarios.operations import Operation
-from scenarios.plans import Plan, replaced, without
+from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Sampling, SetScales, Start
+from scenarios.plans import Plan, changed, replaced, requests, with_prompt, without
 from scenarios.prompts import Prompt, Segment
+from scenarios.simpler_values import lower, simpler_spellings, swapped
 
 Candidates = Iterator[Plan]
 Aspect = Callable[[Plan], Candidates]
@@ -22,82 +23,107 @@ Aspect = Callable[[Plan], Candidates]
 GENEROUS = 24
 """Segment length at which a plan is searched for operations that can go: long enough for every cache to bother."""
 
-_SCALE_ORDER = (0.0, 1.0, 0.5)
-"""From the simplest scale on; any other one is less simple than these."""
-
 
 def generous(plan: Plan) -> Plan:
-    """The plan with all segments at one generous length and one token an answer."""
-    return _with_operations(plan, lambda operation: _ask(_stretch(operation, GENEROUS), 1))
+    """The plan with all segments at one generous length and one token an answer, where nothing waits for more."""
+    return changed(plan, lambda request: _stretch(request, GENEROUS))
 
 
 def fewer_operations(plan: Plan) -> Candidates:
-    """Leave out runs of operations, long runs first, from the end."""
+    """Leave out runs of operations, long runs first, from the end; then the prologue."""
     count = len(plan.operations)
     size = count // 2
     while size >= 1:
         for start in range(count - size, -1, -1):
             yield without(plan, range(start, start + size))
         size //= 2
+    if plan.prologue:
+        yield msgspec.structs.replace(plan, prologue=())
+
+
+def towards_serial(plan: Plan) -> Candidates:
+    """Send and await what was started beside others: everything, then one request at a time."""
+    started = [at for at, operation in enumerate(plan.operations) if isinstance(operation, Start)]
+    if len(started) > 1:
+        yield _serial(plan, set(started))
+    for at in started:
+        yield _serial(plan, {at})
+
+
+def plainer_requests(plan: Plan) -> Candidates:
+    """Without pins, sampling variants and salts: everywhere, then one by one; fewer and shorter fillers."""
+    for plainer in (_unpinned, _plain, _unsalted):
+        everywhere = changed(plan, plainer)
+        if everywhere != plan:
+            yield everywhere
+            yield from _one_by_one(plan, plainer)
+    for at, operation in enumerate(plan.operations):
+        if isinstance(operation, Evict):
+            yield from (replaced(plan, at, simpler) for simpler in _simpler_evictions(operation))
 
 
 def simpler_scales(plan: Plan) -> Candidates:
     """Simpler environments: equal ones together, then each adapter's scale of each request alone."""
     yield from _earlier_adapters(plan)
-    spellings = list(dict.fromkeys(operation.scales for operation in plan.operations))
-    for spelling in spellings:
-        for simpler in _simpler_spellings(spelling):
-            yield _with_operations(plan, lambda op, old=spelling, new=simpler: _respell(op, old, new))  # type: ignore[misc]
+    for spelling in dict.fromkeys(request.scales for _, request in requests(plan)):
+        for simpler in simpler_spellings(spelling):
+            yield changed(plan, lambda request, old=spelling, new=simpler: _respell(request, old, new))  # type: ignore[misc]
     for at, operation in enumerate(plan.operations):
-        for simpler in _simpler_spellings(operation.scales):
-            yield replaced(plan, at, msgspec.structs.replace(operation, scales=simpler))
+        if isinstance(operation, (Complete, Start, SetScales, Evict)):
+            for simpler in simpler_spellings(operation.scales):
+                yield replaced(plan, at, msgspec.structs.replace(operation, scales=simpler))
+    yield from _simpler_prologue(plan)
+
+
+def _simpler_prologue(plan: Plan) -> Candidates:
+    for at, operation in enumerate(plan.prologue):
+        if isinstance(operation, SetScales):
+            for simpler in simpler_spellings(operation.scales):
+                prologue = (*plan.prologue[:at], SetScales(simpler), *plan.prologue[at + 1 :])
+                yield msgspec.structs.replace(plan, prologue=prologue)
 
 
 def simpler_paths(plan: Plan) -> Candidates:
-    """Shorter paths: everywhere, then in one request; and requests that ask what an earlier one asked."""
-    for prompt in dict.fromkeys(operation.prompt for operation in plan.operations):
-        for shorter in _dropped_segments(prompt):
-            yield _with_operations(plan, lambda op, old=prompt, new=shorter: _reprompt(op, old, new))  # type: ignore[misc]
-    for at, operation in enumerate(plan.operations):
-        for shorter in _dropped_segments(operation.prompt):
-            yield replaced(plan, at, msgspec.structs.replace(operation, prompt=shorter))
-        for earlier in dict.fromkeys(other.prompt for other in plan.operations[:at]):
-            if len(earlier.segments) < len(operation.prompt.segments):
-                yield replaced(plan, at, msgspec.structs.replace(operation, prompt=earlier))
+    """Shorter paths everywhere; then, one by one, a root alone, a shorter path, what an earlier request asked."""
+    for prompt in dict.fromkeys(request.prompt for _, request in requests(plan)):
+        for shorter in _shorter_paths(prompt):
+            yield changed(plan, lambda request, old=prompt, new=shorter: _reprompt(request, old, new))  # type: ignore[misc]
+    for at, request in requests(plan):
+        if request.prompt.segments or _shares_root(plan, at, request.prompt):
+            yield replaced(plan, at, with_prompt(request, Prompt(plan.roots)))
+        for shorter in _shorter_paths(request.prompt):
+            yield replaced(plan, at, with_prompt(request, shorter))
+        for earlier in dict.fromkeys(other.prompt for before, other in requests(plan) if before < at):
+            if len(earlier.segments) < len(request.prompt.segments):
+                yield replaced(plan, at, with_prompt(request, earlier))
 
 
 def fewer_tokens(plan: Plan) -> Candidates:
-    """Ask for less: one token everywhere, then one token, half, or one token less of each."""
-    if any(operation.tokens > 1 for operation in plan.operations):
-        yield _with_operations(plan, lambda operation: _ask(operation, 1))
+    """Ask for less: one token everywhere, then one token, half, or one token less of each; await fewer."""
+    if any(request.tokens > 1 for _, request in requests(plan)):
+        yield changed(plan, lambda request: _ask(request, 1))
     for at, operation in enumerate(plan.operations):
-        for tokens in _lower(operation.tokens):
-            yield replaced(plan, at, _ask(operation, tokens))
+        if isinstance(operation, (Complete, Start, Await)):
+            for tokens in lower(operation.tokens):
+                yield replaced(plan, at, msgspec.structs.replace(operation, tokens=tokens))
 
 
 def shorter_segments(plan: Plan) -> Candidates:
     """Lower lengths: all at once, each segment wherever it stands, then each segment of each request alone."""
-    lengths = {segment.length for operation in plan.operations for segment in operation.prompt.segments}
-    for length in _lower(max(lengths, default=1)):
-        yield _with_operations(plan, lambda operation, most=length: _cut(operation, most))  # type: ignore[misc]
+    lengths = {segment.length for _, request in requests(plan) for segment in request.prompt.segments}
+    for length in lower(max(lengths, default=1)):
+        yield changed(plan, lambda request, most=length: _cut(request, most))  # type: ignore[misc]
     for root, segment in dict.fromkeys(_segments(plan)):
-        for length in _lower(segment.length):
+        for length in lower(segment.length):
             new = Segment(segment.name, length)
-            yield _with_operations(plan, lambda op, r=root, old=segment, to=new: _resegment(op, r, old, to))  # type: ignore[misc]
+            yield changed(plan, lambda request, r=root, old=segment, to=new: _resegment(request, r, old, to))  # type: ignore[misc]
     yield from _shorter_alone(plan)
-
-
-def _shorter_alone(plan: Plan) -> Candidates:
-    for at, operation in enumerate(plan.operations):
-        for where, segment in enumerate(operation.prompt.segments):
-            for length in _lower(segment.length):
-                segments = list(operation.prompt.segments)
-                segments[where] = Segment(segment.name, length)
-                yield replaced(plan, at, _with_segments(operation, tuple(segments)))
 
 
 ASPECTS: tuple[Aspect, ...] = (
     fewer_operations,
+    towards_serial,
+    plainer_requests,
     simpler_scales,
     simpler_paths,
     fewer_tokens,
@@ -106,81 +132,123 @@ ASPECTS: tuple[Aspect, ...] = (
 """In the order in which they are tried: operations first, lengths last."""
 
 
-def _lower(value: int) -> Iterator[int]:
-    """Smaller values down to 1: the smallest first, since most minima are small; then halves; then one less."""
-    tried = dict.fromkeys([1, 2, 3, 4, 6, value // 2, value - 1])
-    yield from (number for number in tried if 1 <= number < value)
+def _shorter_alone(plan: Plan) -> Candidates:
+    for at, request in requests(plan):
+        for where, segment in enumerate(request.prompt.segments):
+            for length in lower(segment.length):
+                segments = list(request.prompt.segments)
+                segments[where] = Segment(segment.name, length)
+                yield replaced(plan, at, _with_segments(request, tuple(segments)))
+        for answer in (0, *lower(request.prompt.answer)) if request.prompt.answer else ():
+            prompt = msgspec.structs.replace(request.prompt, answer=answer)
+            yield replaced(plan, at, with_prompt(request, prompt))
 
 
-def _simpler_spellings(scales: tuple[AdapterScale, ...]) -> Iterator[tuple[AdapterScale, ...]]:
-    off = tuple(AdapterScale(scale.adapter, 0.0) for scale in scales)
-    if scales != off:
-        yield off
-    for at, scale in enumerate(scales):
-        for simpler in _simpler_scales(scale.scale):
-            changed = (*scales[:at], AdapterScale(scale.adapter, simpler), *scales[at + 1 :])
-            if changed != off:
-                yield changed
+def _serial(plan: Plan, steps: set[int]) -> Plan:
+    """The requests started at ``steps`` sent and awaited instead; whatever waits for them or cuts them goes."""
+    operations = tuple(
+        _completed(operation) if at in steps and isinstance(operation, Start) else operation
+        for at, operation in enumerate(plan.operations)
+    )
+    watching = [
+        at
+        for at, operation in enumerate(operations)
+        if isinstance(operation, (Await, Join, Abort)) and operation.of in steps
+    ]
+    return without(msgspec.structs.replace(plan, operations=operations), watching)
+
+
+def _completed(start: Start) -> Complete:
+    return Complete(**{field: getattr(start, field) for field in start.__struct_fields__})
+
+
+def _one_by_one(plan: Plan, plainer: Callable[[Complete | Start], Operation]) -> Candidates:
+    for at, request in requests(plan):
+        simpler = plainer(request)
+        if simpler != request:
+            yield replaced(plan, at, simpler)
+
+
+def _unpinned(request: Complete | Start) -> Operation:
+    return msgspec.structs.replace(request, slot=None)
+
+
+def _plain(request: Complete | Start) -> Operation:
+    return msgspec.structs.replace(request, sampling=Sampling.PLAIN)
+
+
+def _unsalted(request: Complete | Start) -> Operation:
+    return msgspec.structs.replace(request, salt="")
+
+
+def _simpler_evictions(evict: Evict) -> Iterator[Evict]:
+    for number in lower(evict.requests):
+        yield msgspec.structs.replace(evict, requests=number)
+    for length in lower(evict.length):
+        yield msgspec.structs.replace(evict, length=length)
 
 
 def _earlier_adapters(plan: Plan) -> Candidates:
     """Swap an adapter that is used with an earlier one that is not, so that one bug has one form."""
-    used = sorted({scale.adapter for operation in plan.operations for scale in operation.environment.scales})
+    named = [scale for _, request in requests(plan) for scale in request.scales or ()]
+    used = sorted({scale.adapter for scale in named if scale.scale != 0})
     for wanted, adapter in enumerate(used):
         if wanted != adapter:
-            yield _with_operations(plan, lambda op, one=wanted, other=adapter: _swapped(op, one, other))  # type: ignore[misc]
+            yield changed(plan, lambda request, one=wanted, other=adapter: _swapped(request, one, other))  # type: ignore[misc]
 
 
-def _swapped(operation: Operation, one: int, other: int) -> Operation:
-    scales = {scale.adapter: scale.scale for scale in operation.scales}
-    turned = {**scales, one: scales.get(other, 0.0), other: scales.get(one, 0.0)}
-    return msgspec.structs.replace(operation, scales=tuple(AdapterScale(*pair) for pair in sorted(turned.items())))
+def _swapped(request: Complete | Start, one: int, other: int) -> Operation:
+    if request.scales is None:
+        return request
+    return msgspec.structs.replace(request, scales=swapped(request.scales, one, other))
 
 
-def _simpler_scales(scale: float) -> tuple[float, ...]:
-    return _SCALE_ORDER[: _SCALE_ORDER.index(scale)] if scale in _SCALE_ORDER else _SCALE_ORDER
-
-
-def _dropped_segments(prompt: Prompt) -> Iterator[Prompt]:
+def _shorter_paths(prompt: Prompt) -> Iterator[Prompt]:
     for at in reversed(range(len(prompt.segments))):
-        yield Prompt(prompt.root, (*prompt.segments[:at], *prompt.segments[at + 1 :]))
+        yield msgspec.structs.replace(prompt, segments=(*prompt.segments[:at], *prompt.segments[at + 1 :]))
+    if prompt.after is not None:
+        yield Prompt(prompt.root, prompt.segments)
+
+
+def _shares_root(plan: Plan, step: int, prompt: Prompt) -> bool:
+    return any(at != step and request.prompt.root == prompt.root for at, request in requests(plan))
 
 
 def _segments(plan: Plan) -> Iterator[tuple[int, Segment]]:
-    for operation in plan.operations:
-        yield from ((operation.prompt.root, segment) for segment in operation.prompt.segments)
+    for _, request in requests(plan):
+        yield from ((request.prompt.root, segment) for segment in request.prompt.segments)
 
 
-def _with_operations(plan: Plan, change: Callable[[Operation], Operation]) -> Plan:
-    return msgspec.structs.replace(plan, operations=tuple(change(operation) for operation in plan.operations))
+def _with_segments(request: Complete | Start, segments: tuple[Segment, ...]) -> Complete | Start:
+    return with_prompt(request, msgspec.structs.replace(request.prompt, segments=segments))
 
 
-def _with_segments(operation: Operation, segments: tuple[Segment, ...]) -> Operation:
-    return msgspec.structs.replace(operation, prompt=Prompt(operation.prompt.root, segments))
+def _stretch(request: Complete | Start, length: int) -> Operation:
+    segments = tuple(Segment(segment.name, length) for segment in request.prompt.segments)
+    stretched = _with_segments(request, segments)
+    return stretched if isinstance(request, Start) else _ask(stretched, 1)
 
 
-def _stretch(operation: Operation, length: int) -> Operation:
-    return _with_segments(operation, tuple(Segment(segment.name, length) for segment in operation.prompt.segments))
+def _cut(request: Complete | Start, most: int) -> Operation:
+    segments = tuple(Segment(segment.name, min(segment.length, most)) for segment in request.prompt.segments)
+    return _with_segments(request, segments)
 
 
-def _cut(operation: Operation, most: int) -> Operation:
-    segments = tuple(Segment(segment.name, min(segment.length, most)) for segment in operation.prompt.segments)
-    return _with_segments(operation, segments)
+def _resegment(request: Complete | Start, root: int, old: Segment, new: Segment) -> Operation:
+    if request.prompt.root != root:
+        return request
+    return _with_segments(request, tuple(new if segment == old else segment for segment in request.prompt.segments))
 
 
-def _resegment(operation: Operation, root: int, old: Segment, new: Segment) -> Operation:
-    if operation.prompt.root != root:
-        return operation
-    return _with_segments(operation, tuple(new if segment == old else segment for segment in operation.prompt.segments))
+def _ask(request: Complete | Start, tokens: int) -> Operation:
+    return msgspec.structs.replace(request, tokens=tokens)
 
 
-def _ask(operation: Operation, tokens: int) -> Operation:
-    return msgspec.structs.replace(operation, tokens=tokens)
+def _respell(
+    request: Complete | Start, old: tuple[AdapterScale, ...] | None, new: tuple[AdapterScale, ...]
+) -> Operation:
+    return msgspec.structs.replace(request, scales=new) if request.scales == old else request
 
 
-def _respell(operation: Operation, old: tuple[AdapterScale, ...], new: tuple[AdapterScale, ...]) -> Operation:
-    return msgspec.structs.replace(operation, scales=new) if operation.scales == old else operation
-
-
-def _reprompt(operation: Operation, old: Prompt, new: Prompt) -> Operation:
-    return msgspec.structs.replace(operation, prompt=new) if operation.prompt == old else operation
+def _reprompt(request: Complete | Start, old: Prompt, new: Prompt) -> Operation:
+    return with_prompt(request, new) if request.prompt == old else request

@@ -1,45 +1,215 @@
 """Hypothesis strategies: plans within a profile.
 
-Every draw costs time that the servers spend idle, so a request is one draw from the menu of all that the plan's
-prompts and the profile allow, not one draw for each of its fields.
+Every draw costs time that the servers spend idle, so an operation is one draw from the menu of all that the profile
+and what is in flight allow, not one draw for each of its fields.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
+from typing import TypeVar
 
+import msgspec
 from hypothesis import strategies as st
 
-from scenarios.operations import Complete, Operation
+from scenarios.operations import (
+    Abort,
+    Await,
+    Complete,
+    Erase,
+    Evict,
+    Flush,
+    Join,
+    Operation,
+    Other,
+    Reload,
+    ReloadWeights,
+    Restore,
+    Sampling,
+    Save,
+    SetScales,
+    Sleep,
+    Start,
+    Task,
+    Unload,
+)
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt, Segment
 from scenarios.swarm import Profile
 
+T = TypeVar("T")
+_LONG = (16, 48)
+"""Tokens of a request that others are to overlap: a tiny model decodes a token in a tenth of a millisecond."""
+
 
 def plans(profile: Profile) -> st.SearchStrategy[Plan]:
-    """Plans over a small tree of prompts, so that prefixes are shared, forked and asked again."""
+    """Plans over a small tree of prompts, so that prefixes are shared, forked, grown and asked again."""
     trees = list(product(profile.lengths, profile.lengths))
 
     @st.composite
     def draw_plan(draw: st.DrawFn) -> Plan:
         shapes = [draw(st.sampled_from(trees)) for _ in range(profile.roots)]
-        prompts = [prompt for root, (trunk, branch) in enumerate(shapes) for prompt in _tree(root, trunk, branch)]
-        count = draw(st.integers(2, profile.most))
-        menu = st.sampled_from(_menu(prompts, profile))
-        return Plan(tuple(draw(menu) for _ in range(count)))
+        prompts = [prompt for root, (trunk, branch) in enumerate(shapes) for prompt in tree(root, trunk, branch)]
+        drawing = _Drawing(profile, prompts)
+        for _ in range(draw(st.integers(2, profile.most))):
+            drawing.add(draw(st.sampled_from(drawing.kinds())), draw(st.integers(0, 2**20)))
+        return drawing.plan()
 
     return draw_plan()
 
 
-def _tree(root: int, trunk: int, branch: int) -> list[Prompt]:
-    """A trunk, a branch that goes on from it, and one that leaves it early."""
+def tree(root: int, trunk: int, branch: int) -> list[Prompt]:
+    """A trunk, a branch that goes on from it, one that leaves it early, and the trunk with its middle left out."""
     fork = max(1, trunk - branch)
     return [
         Prompt(root, (Segment("a", trunk),)),
         Prompt(root, (Segment("a", trunk), Segment("b", branch))),
         Prompt(root, (Segment("a", fork), Segment("c", branch))),
+        Prompt(root, (Segment("a", fork), Segment("b", branch))),
     ]
 
 
-def _menu(prompts: list[Prompt], profile: Profile) -> list[Operation]:
-    return [Complete(*choice) for choice in product(prompts, profile.spellings, profile.answers)]
+class _Drawing:
+    """A plan as it is drawn: what is in flight, what was saved, which requests have answers to go on after."""
+
+    def __init__(self, profile: Profile, prompts: list[Prompt]) -> None:
+        self._profile = profile
+        self._prompts = prompts
+        self._operations: list[Operation] = []
+        self._flying: list[int] = []
+        self._answered: list[int] = []
+        self._saved: list[int] = []
+
+    def kinds(self) -> list[str]:
+        """Kinds of operations that make sense now."""
+        useless = set() if self._flying else {"await", "join", "abort"}
+        useless |= set() if self._saved else {"restore"}
+        useless |= set() if self._answered else {"grow"}
+        return [kind for kind in self._profile.kinds if kind not in useless] or ["complete"]
+
+    def add(self, kind: str, number: int) -> None:
+        """Add an operation of a kind; ``number`` chooses among all of that kind."""
+        operation = self._operation(kind, _Choice(number))
+        at = len(self._operations)
+        if isinstance(operation, Start):
+            self._flying.append(at)
+        if isinstance(operation, (Join, Abort)):
+            self._flying.remove(operation.of)
+        if isinstance(operation, Complete):
+            self._answered.append(at)
+        if isinstance(operation, Save):
+            self._saved.append(operation.file)
+        self._operations.append(operation)
+
+    def plan(self) -> Plan:
+        """The plan, with a prologue where requests rely on global scales."""
+        relies = [operation for operation in self._operations if isinstance(operation, (Complete, Start))]
+        if self._profile.global_scales and any(request.scales is None for request in relies):
+            return Plan(tuple(self._operations), (SetScales(self._profile.global_scales[0]),))
+        return Plan(tuple(self._operations))
+
+    def _operation(self, kind: str, choose: _Choice) -> Operation:
+        match kind:
+            case "start":
+                return self._start(choose)
+            case "grow":
+                return self._grow(choose)
+            case "await":
+                return Await(choose.of(self._flying), choose.of((1, 2, 4, 8)))
+            case "join":
+                return Join(choose.of(self._flying))
+            case "abort":
+                return Abort(choose.of(self._flying))
+            case "complete":
+                return self._complete(choose)
+        return self._administration(kind, choose)
+
+    def _complete(self, choose: _Choice) -> Complete:
+        profile = self._profile
+        request = Complete(
+            prompt=choose.of(self._prompts), scales=choose.of(profile.spellings), tokens=choose.of(profile.answers)
+        )
+        return self._varied(request, choose)
+
+    def _varied(self, request: Complete, choose: _Choice) -> Complete:
+        profile = self._profile
+        if profile.slots:
+            request = msgspec.structs.replace(request, slot=choose.of((None, *profile.slots)))
+        if len(profile.samplings) > 1:
+            request = msgspec.structs.replace(request, sampling=choose.of((Sampling.PLAIN, *profile.samplings)))
+        if len(profile.salts) > 1:
+            request = msgspec.structs.replace(request, salt=choose.of(profile.salts))
+        return request
+
+    def _start(self, choose: _Choice) -> Start:
+        request = self._complete(choose)
+        tokens = choose.of((*self._profile.answers, *_LONG))
+        return Start(
+            prompt=request.prompt,
+            scales=request.scales,
+            tokens=tokens,
+            slot=request.slot,
+            sampling=request.sampling,
+            salt=request.salt,
+        )
+
+    def _grow(self, choose: _Choice) -> Complete:
+        """Go on after an earlier answer, or after the first part of it; sometimes with nothing added."""
+        after = choose.of(self._answered)
+        earlier = self._operations[after]
+        assert isinstance(earlier, Complete)
+        answer = choose.of((earlier.tokens, earlier.tokens, max(0, earlier.tokens - 1), 0))
+        added = choose.of(((), (Segment("d", choose.of(self._profile.lengths)),), (Segment("e", 1),)))
+        request = self._complete(choose)
+        prompt = Prompt(earlier.prompt.root, added, after, answer)
+        return msgspec.structs.replace(request, prompt=prompt)
+
+    def _administration(self, kind: str, choose: _Choice) -> Operation:
+        profile = self._profile
+        slot = choose.of(profile.slots or (0,))
+        match kind:
+            case "set_scales":
+                return SetScales(choose.of(profile.global_scales))
+            case "evict":
+                return Evict(1 + choose.below(profile.fillers), choose.of((8, 24, 64)), choose.of(profile.spellings))
+            case "save":
+                return Save(slot, choose.below(2))
+            case "restore":
+                return Restore(slot, choose.of(self._saved))
+            case "erase":
+                return Erase(slot)
+            case "other":
+                return Other(Task(choose.of(profile.tasks)))
+        return self._loading(kind, choose)
+
+    def _loading(self, kind: str, choose: _Choice) -> Operation:
+        match kind:
+            case "reload":
+                return Reload(choose.below(self._profile.adapters), choose.below(self._profile.versions))
+            case "unload":
+                return Unload(choose.below(self._profile.adapters))
+            case "reload_weights":
+                return ReloadWeights(choose.below(self._profile.versions))
+            case "sleep":
+                return Sleep()
+            case "flush":
+                return Flush()
+        raise ValueError(f"no operation of kind {kind!r}")
+
+
+class _Choice:
+    """Many small choices from one number."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def below(self, count: int) -> int:
+        """A number from 0 to ``count`` - 1."""
+        self._number, chosen = divmod(self._number * 2654435761 + 12345, max(1, count))
+        self._number &= 0xFFFFFFFF
+        return chosen
+
+    def of(self, options: Sequence[T]) -> T:
+        """One of ``options``."""
+        return options[self.below(len(options))]

@@ -1,7 +1,7 @@
 """Swarm: each round draws from a random subset of what is possible.
 
-A bug that hides when everything is mixed shows when only two things are on, so a round fixes few environments, few
-lengths and few roots, and the next round fixes others.
+A bug that hides when everything is mixed shows when only two things are on, so a round fixes few kinds of operations,
+few environments, few lengths and few roots, and the next round fixes others.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import msgspec
 
 from scenarios.capabilities import Capabilities, lengths_that_matter
 from scenarios.environment import AdapterScale
+from scenarios.operations import Sampling
 
 SCALES = (0.0, 0.01, 0.5, 1.0)
 """Off, nearly off, half, full."""
 
-Spelling = tuple[AdapterScale, ...]
+Spelling = tuple[AdapterScale, ...] | None
 
 
-class Profile(msgspec.Struct, frozen=True):
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What the plans of one round are made of."""
 
     roots: int
@@ -32,31 +33,61 @@ class Profile(msgspec.Struct, frozen=True):
     """Tokens asked for."""
     most: int
     """Operations a plan may have."""
+    kinds: tuple[str, ...] = ("complete",)
+    """Kinds of operations, each as often as it stands here."""
+    global_scales: tuple[tuple[AdapterScale, ...], ...] = ()
+    """Values for the global scales; the first is set by the prologue."""
+    slots: tuple[int, ...] = ()
+    """Slots that requests may be pinned to."""
+    samplings: tuple[Sampling, ...] = (Sampling.PLAIN,)
+    salts: tuple[str, ...] = ("",)
+    adapters: int = 0
+    versions: int = 2
+    tasks: tuple[str, ...] = ()
+    fillers: int = 2
+    """Filler prompts of one eviction."""
+
+
+def sizes(rng: random.Random, capabilities: Capabilities) -> tuple[int, ...]:
+    """A few small lengths, sometimes with one next to a size of the target's own."""
+    special = lengths_that_matter(capabilities)
+    least = capabilities.block if capabilities.block > 1 else 1
+    small = [length + least - 1 for length in rng.sample(range(1, 25), 3)]
+    return tuple(sorted({*small, *rng.sample(special, min(len(special), rng.choice((0, 1, 2))))}))
+
+
+def few(rng: random.Random, spellings: Sequence[Spelling]) -> tuple[Spelling, ...]:
+    """Two to four of the spellings, two most often."""
+    return tuple(rng.sample(list(spellings), min(len(spellings), rng.choice((2, 2, 3, 4)))))
 
 
 def profile(rng: random.Random, capabilities: Capabilities, spellings: Sequence[Spelling]) -> Profile:
-    """A random profile that draws environments from ``spellings``."""
-    special = lengths_that_matter(capabilities)
-    small = rng.sample(range(1, 25), 3)
+    """Requests one after another, in environments from ``spellings``."""
     return Profile(
         roots=rng.choice((1, 2, 2, 3)),
-        lengths=tuple(sorted({*small, *rng.sample(special, min(len(special), rng.choice((0, 0, 1))))})),
-        spellings=tuple(rng.sample(list(spellings), min(len(spellings), rng.choice((2, 2, 3, 4))))),
+        lengths=sizes(rng, capabilities),
+        spellings=few(rng, spellings),
         answers=tuple(rng.sample((1, 1, 2, 4, 8), 2)),
         most=rng.choice((4, 6, 8)),
+        adapters=capabilities.adapters,
     )
 
 
-def explicit_spellings(adapters: int) -> list[Spelling]:
-    """Every adapter named, each at one of ``SCALES``; at most two of them on at once."""
-    spellings: list[Spelling] = []
-    for first in range(max(adapters, 1)):
-        for second in range(first, max(adapters, 1)):
+def explicit_spellings(capabilities: Capabilities) -> list[tuple[AdapterScale, ...]]:
+    """Every adapter named, at most two of them on; one at a time and fully on where requests can only name one."""
+    adapters = capabilities.adapters
+    if not adapters:
+        return [()]
+    if not capabilities.request_scales:
+        return [(), *((AdapterScale(adapter, 1.0),) for adapter in range(adapters))]
+    spellings: list[tuple[AdapterScale, ...]] = []
+    for first in range(adapters):
+        for second in range(first, adapters):
             spellings += _pair(adapters, first, second)
     return list(dict.fromkeys(spellings))
 
 
-def _pair(adapters: int, first: int, second: int) -> list[Spelling]:
+def _pair(adapters: int, first: int, second: int) -> list[tuple[AdapterScale, ...]]:
     return [
         tuple(AdapterScale(at, {first: one, second: other}.get(at, 0.0)) for at in range(adapters))
         for one in SCALES

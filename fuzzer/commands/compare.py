@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
 from fuzzer.commands.report import read_run
 from fuzzer.exit_status import Exit
 from oracles.evidence import Verdict
+from reports.console import console
 from reports.differences import differences
 from reports.escaping import printable
 from reports.record import FindingRecord, RunRecord
@@ -22,19 +22,19 @@ def compare_command(first: Path, second: Path) -> Exit:
     """Print one line a finding; raises UsageError where one of the two is no run."""
     before, after = read_run(first), read_run(second)
     found = differences(before, after)
-    console = Console()
-    console.print(Text(f"{_named(first, before)}\n{_named(second, after)}"), highlight=False, soft_wrap=True)
+    screen = console()
+    screen.print(Text(f"{_named(first, before)}\n{_named(second, after)}"), highlight=False, soft_wrap=True)
     for word, style, findings in (
         ("NEW", "bold red", found.new),
         ("GONE", "bold green", found.gone),
         ("STILL THERE", "yellow", found.still),
     ):
         for finding in findings:
-            console.print(_line(word, style, finding), highlight=False, soft_wrap=True)
+            screen.print(_line(word, style, finding), highlight=False, soft_wrap=True)
     if not (found.new or found.gone or found.still):
-        console.print("neither run has a finding", highlight=False)
+        screen.print("neither run has a finding", highlight=False)
     for reason in found.unsure:
-        console.print(Text(f"what is gone may be there all the same: {reason}", style="yellow"), soft_wrap=True)
+        screen.print(Text(f"what is gone may be there all the same: {reason}", style="yellow"), soft_wrap=True)
     if found.new:
         return Exit.FINDING
     return Exit.INCONCLUSIVE if after.verdict is Verdict.INCONCLUSIVE else Exit.CLEAN

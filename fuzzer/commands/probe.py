@@ -5,8 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
-from rich.console import Console
-
 from fuzzer.calibration import calibrate, in_words
 from fuzzer.differential import Differential
 from fuzzer.exit_status import Exit
@@ -14,6 +12,7 @@ from fuzzer.interrupts import interruptible
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
 from oracles.noise import Noise
+from reports.console import console
 from reports.events import Probed
 from reports.terminal import probe_block
 from scenarios.library.catalogue import SCENARIOS
@@ -22,25 +21,25 @@ from scenarios.library.catalogue import SCENARIOS
 def probe_command(options: ServerOptions) -> Exit:
     """Start or reach the servers, calibrate, print; raises StalefuzzError."""
     rig = Rig(options)
-    console = Console()
-    console.print(rig.in_words(), style="dim", highlight=False)
+    screen = console()
+    screen.print(rig.in_words(), style="dim", highlight=False)
     with interruptible(), ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(1))
         target, reference = rig.start(stack.enter_context(ThreadPoolExecutor(2)))
-        stack.callback(reference.server.close)
+        stack.callback(reference.close)
         stack.callback(rig.stop)
         calibration = calibrate(Differential(target, reference, Noise(()), pool=pool), rig.numerics)
         record = Probed(0.0, rig.target_record(), rig.reference_record(), calibration.noise, rig.numerics, 0)
-        console.print(probe_block(record), highlight=False, soft_wrap=True, end="")
+        screen.print(probe_block(record), highlight=False, soft_wrap=True, end="")
         largest = max((bound.largest for bound in calibration.noise.bounds), default=0.0)
         exact = (
             "bit-exact" if largest == 0 else f"not bit-exact: legal computation moves logprobs by up to {largest:.1e}"
         )
-        console.print(f"  alone      {exact}; {calibration.hits} requests reused something", highlight=False)
+        screen.print(f"  alone      {exact}; {calibration.hits} requests reused something", highlight=False)
         if calibration.silent_adapters:
-            console.print(f"  note       {in_words(calibration.silent_adapters)} by accounting only", highlight=False)
+            screen.print(f"  note       {in_words(calibration.silent_adapters)} by accounting only", highlight=False)
         for scenario in SCENARIOS:
-            lacks = scenario.lacks(target.server.capabilities)
+            lacks = scenario.missing(target.server.capabilities)
             if lacks is not None:
-                console.print(f"  cannot     {scenario.name}: {lacks}", highlight=False)
+                screen.print(f"  cannot     {scenario.name}: {lacks}", highlight=False)
     return Exit.CLEAN

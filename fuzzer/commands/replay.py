@@ -9,7 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 from rich.text import Text
 
 from fuzzer.calibration import calibrate
@@ -20,10 +19,12 @@ from fuzzer.finding_file import options_for, plan_of, read_finding
 from fuzzer.interrupts import interruptible
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
-from oracles.attribution import control_arm
+from oracles.arms import control_arm
 from oracles.noise import Noise
+from reports.console import console
 from reports.escaping import printable
 from reports.record import FindingRecord
+from scenarios.plans import requests
 
 _TRIALS = 3
 
@@ -45,7 +46,7 @@ class Replayed(msgspec.Struct, frozen=True):
 
 def replay_command(files: Sequence[Path], options: ServerOptions) -> Exit:
     """Replay each file and print one line for each; nothing is moved or deleted."""
-    console = Console()
+    screen = console()
     results = []
     with interruptible():
         for path in files:
@@ -53,7 +54,7 @@ def replay_command(files: Sequence[Path], options: ServerOptions) -> Exit:
             results.append(replayed.result)
             line = Text(f"{replayed.result:<10} ", style=_STYLES[replayed.result])
             line.append(f"{path}  {printable(replayed.why)}", style="default")
-            console.print(line, highlight=False, soft_wrap=True)
+            screen.print(line, highlight=False, soft_wrap=True)
     return exit_of(results)
 
 
@@ -80,27 +81,33 @@ def _replay_file(path: Path, options: ServerOptions) -> Replayed:
 def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack) -> Replayed:
     pool = stack.enter_context(ThreadPoolExecutor(1))
     target, reference = rig.start(stack.enter_context(ThreadPoolExecutor(2)))
-    stack.callback(reference.server.close)
+    stack.callback(reference.close)
     stack.callback(rig.stop)
     differential = Differential(target, reference, Noise(()), pool=pool)
-    differential.noise = calibrate(differential, rig.numerics).noise
+    calibration = calibrate(differential, rig.numerics)
+    differential.noise = calibration.noise
     lacks = _lacks(finding, target.server.capabilities.adapters)
-    return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, differential)
+    return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, differential, calibration.hits)
 
 
-def _judged(finding: FindingRecord, differential: Differential) -> Replayed:
+def _judged(finding: FindingRecord, differential: Differential, hits: int) -> Replayed:
+    """``hits``: requests before the plan that reused something, all of them lawfully."""
     plan, wrong = plan_of(finding), finding.wrong - 1
     shown = [not differential.run(plan).arm(wrong).clean for _ in range(_TRIALS)]
     if any(shown):
         return Replayed(Result.REPRODUCED, f"step {finding.wrong} wrong in {sum(shown)} of {_TRIALS} runs")
     lawful = differential.run(control_arm(plan, wrong) or plan).arm(wrong)
-    if finding.reuse_witnessed and not lawful.reused:
-        return Replayed(Result.ERROR, "nothing was reused, not even where that is lawful: this tests nothing")
-    return Replayed(Result.FIXED, f"right in {_TRIALS} of {_TRIALS} runs; lawful reuse of {lawful.reused} tokens works")
+    right = f"right in {_TRIALS} of {_TRIALS} runs"
+    if not finding.reuse_witnessed:
+        return Replayed(Result.FIXED, right)
+    if lawful.reused:
+        return Replayed(Result.FIXED, f"{right}; lawful reuse of {lawful.reused} tokens works")
+    if hits:
+        return Replayed(Result.FIXED, f"{right}; the server reuses ({hits} requests before), but no longer here")
+    return Replayed(Result.ERROR, "nothing was reused, not even where that is lawful: this tests nothing")
 
 
 def _lacks(finding: FindingRecord, adapters: int) -> str | None:
-    needed = 1 + max(
-        (scale.adapter for operation in finding.plan for scale in operation.scales if scale.scale), default=-1
-    )
+    named = [scale for _, request in requests(plan_of(finding)) for scale in request.scales or ()]
+    needed = 1 + max((scale.adapter for scale in named if scale.scale), default=-1)
     return f"the plan needs {needed} adapters, the server has {adapters}" if needed > adapters else None

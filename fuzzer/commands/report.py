@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 from rich.text import Text
 
 from fuzzer.errors import UsageError
 from fuzzer.exit_status import Exit
 from fuzzer.finding_file import checked_id
+from reports.console import console
 from reports.folder import RECORD, pretty, write_atomically, write_finding, write_reports
 from reports.record import SCHEMA, RunRecord
 from reports.redaction import redacted
@@ -27,7 +27,7 @@ def report_command(folder: Path, *, redact: bool) -> Exit:
     for finding in record.findings:
         write_finding(folder, finding, scripts_of(finding))
     write_reports(folder, record)
-    Console().print(Text(str(folder / "report.html")), highlight=False, soft_wrap=True)
+    console().print(Text(str(folder / "report.html")), highlight=False, soft_wrap=True)
     return Exit.CLEAN
 
 

@@ -23,6 +23,7 @@ from fuzzer.interrupts import interruptible
 from fuzzer.options import RunOptions
 from fuzzer.rig import Rig
 from fuzzer.run import Run
+from reports.console import console
 from reports.events import Event, Found
 from reports.folder import Store, write_finding
 from reports.merging import merged
@@ -49,13 +50,13 @@ def run_command(options: RunOptions, legs: Sequence[Leg] = ()) -> Exit:
     prepared = _prepare(options)
     legs = legs or [Leg("", options.servers)]
     rigs = [Rig(leg.servers) for leg in legs]
-    console = Console()
+    screen = console()
     if prepared.baseline.expired or prepared.corpus.skipped:
-        console.print(baseline_block(_expired(prepared), prepared.corpus.skipped), highlight=False, soft_wrap=True)
+        screen.print(baseline_block(_expired(prepared), prepared.corpus.skipped), highlight=False, soft_wrap=True)
     if len(legs) == 1:
-        record, status = _run(options, rigs[0], prepared, console)
+        record, status = _run(options, rigs[0], prepared, screen)
     else:
-        record, status = _run_legs(options, list(zip(legs, rigs, strict=True)), prepared, console)
+        record, status = _run_legs(options, list(zip(legs, rigs, strict=True)), prepared, screen)
     append_to_step_summary(summary(_shown(options, record)))
     return status if status is not None else exit_of(record)
 
@@ -70,11 +71,11 @@ def _prepare(options: RunOptions) -> Prepared:
     return Prepared(known, corpus, earlier)
 
 
-def _run(options: RunOptions, rig: Rig, prepared: Prepared, console: Console) -> tuple[RunRecord, Exit | None]:
+def _run(options: RunOptions, rig: Rig, prepared: Prepared, screen: Console) -> tuple[RunRecord, Exit | None]:
     """One run with its own folder; the status is None unless the user ended it."""
     store = _store(options)
     status: Exit | None = None
-    with interruptible(), Terminal(console, options.out) as terminal:
+    with interruptible(), Terminal(screen, options.out) as terminal:
 
         def sink(event: Event) -> None:
             shown = redacted_event(event) if options.redact else event
@@ -105,7 +106,7 @@ def _run(options: RunOptions, rig: Rig, prepared: Prepared, console: Console) ->
 
 
 def _run_legs(
-    options: RunOptions, legs: list[tuple[Leg, Rig]], prepared: Prepared, console: Console
+    options: RunOptions, legs: list[tuple[Leg, Rig]], prepared: Prepared, screen: Console
 ) -> tuple[RunRecord, Exit | None]:
     """Every leg in a folder of its own, sharing the time; the folder above holds them merged."""
     clock = Clock(options.time_s)
@@ -113,9 +114,9 @@ def _run_legs(
     status: Exit | None = None
     for at, (leg, rig) in enumerate(legs):
         left = max(options.time_s - clock.elapsed(), 1.0) / (len(legs) - at)
-        console.print(f"leg {leg.name}, {at + 1} of {len(legs)}", style="bold", highlight=False)
+        screen.print(f"leg {leg.name}, {at + 1} of {len(legs)}", style="bold", highlight=False)
         mine = msgspec.structs.replace(options, servers=leg.servers, out=options.out / leg.name, time_s=left)
-        records[leg.name], status = _run(mine, rig, prepared, console)
+        records[leg.name], status = _run(mine, rig, prepared, screen)
         new = any(not finding.known for finding in records[leg.name].findings)
         if status is not None or (options.fail_fast and new):
             break

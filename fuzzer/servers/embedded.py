@@ -40,13 +40,18 @@ def main(argv: list[str]) -> int:
 
 def common_params(flags: LlamaFlags) -> xllamacpp.CommonParams:
     """llama.cpp's settings for these flags; raises UsageError for a flag that this wheel has no field for."""
-    flags = flags.with_defaults(EXECUTABLE_DEFAULTS)
+    flags = flags.with_defaults(EXECUTABLE_DEFAULTS).with_defaults(_batch_threads_follow(flags))
     params = xllamacpp.CommonParams()
     for name, value in flags.settings.items():
         _set(params, name, _native(name, value))
     if flags.adapters:
         _set(params, LORA, [_native_lora(adapter) for adapter in flags.adapters])
     return params
+
+
+def _batch_threads_follow(flags: LlamaFlags) -> LlamaFlags:
+    threads = flags.get("--threads")
+    return LlamaFlags() if threads is None else LlamaFlags({"--threads-batch": threads})
 
 
 def _take_stdout() -> int:
@@ -63,6 +68,9 @@ def _native(name: str, value: Value) -> Any:
             return xllamacpp.llama_flash_attn_type[f"LLAMA_FLASH_ATTN_TYPE_{kind}"]
         case "--cache-type-k" | "--cache-type-v":
             return xllamacpp.ggml_type[f"GGML_TYPE_{str(value).upper()}"]
+        case "--threads" | "--threads-batch" if int(value) <= 0:
+            # The wheel aborts on 0; the executable reads it as all cores.
+            return os.cpu_count()
         case "--seed":
             return int(value) % 2**32
         case "--alias":

@@ -21,12 +21,13 @@ from fuzzer.errors import ServerStartError, UsageError
 from fuzzer.servers import loopback
 from fuzzer.servers.child_environment import child_environment
 from fuzzer.servers.llama_flag_table import HOST, MODEL, PORT
-from fuzzer.servers.llama_flags import LlamaFlags, missing_files, parse_flags
+from fuzzer.servers.llama_flags import LOOPBACK, LlamaFlags, missing_files, parse_flags
 from fuzzer.servers.server_log import ServerLog
 from fuzzer.servers.start_failure import cause_in, ending
 
 START_SECONDS = 120.0
 STOP_SECONDS = 5.0
+DYING_SECONDS = 0.5
 POLL_SECONDS = 0.003
 PORT_TRIES = 3
 TAIL_LINES = 20
@@ -53,7 +54,7 @@ class Launch:
 
     def child_argv(self, port: int) -> list[str]:
         python = [sys.executable, "-P", "-m"]
-        flags = replace(self.flags, settings={**self.flags.settings, HOST: loopback.HOST, PORT: port}).argv()
+        flags = replace(self.flags, settings={**self.flags.settings, HOST: LOOPBACK, PORT: port}).argv()
         if self.executable is None:
             return [*python, "fuzzer.servers.embedded", *flags]
         return [*python, "fuzzer.servers.guard", str(self.executable), *flags]
@@ -69,7 +70,8 @@ def launch_embedded(flags: Sequence[str], *, start_seconds: float = START_SECOND
 
 def launch_binary(path: Path, flags: Sequence[str], *, start_seconds: float = START_SECONDS) -> LaunchedServer:
     """A llama-server executable, not yet started; flags that we do not know are passed on as they are."""
-    executable = shutil.which(path)
+    # A path in the working folder has lost its "./" by now; a bare name may also be found like a command.
+    executable = shutil.which(path.absolute()) or shutil.which(path)
     if executable is None:
         raise UsageError(f"{path} is not an executable file: --binary takes the path of a llama-server.")
     return LaunchedServer(Launch(_checked(parse_flags(flags, keep_unknown=True)), Path(executable), start_seconds))
@@ -142,6 +144,21 @@ class LaunchedServer:
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    def wait(self, seconds: float) -> int | None:
+        """How the process ended, given that long to do so: a crash breaks connections some milliseconds before."""
+        if self._process is None:
+            return None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self._process.returncode
+
+    def ending(self) -> str:
+        """How the process ended, in words, once it has; that it hangs, while it has not."""
+        if self._process is None:
+            return "it was not started"
+        status = self.wait(DYING_SECONDS)
+        return "it hangs" if status is None else ending(status)
+
     def log_tail(self, lines: int = TAIL_LINES) -> str:
         """The last log lines; after ``stop`` the last words of the process that was stopped."""
         return self._log.tail(lines) if self._log else "\n".join(self._last_words.splitlines()[-lines:])
@@ -188,7 +205,7 @@ class LaunchedServer:
             line += part
         announced = json.loads(line)
         self.pid = announced["pid"]
-        self.url = announced.get("url", f"http://{loopback.HOST}:{port}")
+        self.url = announced.get("url", f"http://{LOOPBACK}:{port}")
 
     def _await_health(self, deadline: float) -> None:
         while not (self.alive() and loopback.is_healthy(self.url)):
@@ -199,11 +216,11 @@ class LaunchedServer:
             time.sleep(POLL_SECONDS)
         self._ready = True
 
-    def _failure(self, ending: str) -> ServerStartError:
+    def _failure(self, otherwise: str) -> ServerStartError:
         cause = cause_in(self.log_tail(200))
         kind = loopback.PortInUseError if cause and cause.port_in_use else ServerStartError
         log = "".join(f"\n    {line}" for line in self.log_tail(MESSAGE_LINES).splitlines())
-        sentence = f"{self.command[0]} did not start: {cause.sentence if cause else ending}."
+        sentence = f"{self.command[0]} did not start: {cause.sentence if cause else otherwise}."
         return kind(f"{sentence} Its last log lines:{log}" if log else sentence)
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import MappingProxyType
 
 from fuzzer.model_files import ModelFiles
@@ -41,9 +42,10 @@ PLACE = frozenset({"--port", "--host", "--model", "--slot-save-path", "--alias"}
 """Where a server is and what files it uses: no part of what a finding says about its settings."""
 
 
-def target_flags(user: LlamaFlags, files: ModelFiles, *, exact: bool) -> LlamaFlags:
+def target_flags(user: LlamaFlags, files: ModelFiles, slot_files: Path, *, exact: bool) -> LlamaFlags:
     """The user's flags before our defaults."""
-    flags = user.with_defaults(_of_files(files)).with_defaults(_TARGET)
+    saving = LlamaFlags(MappingProxyType({"--slot-save-path": str(slot_files)}))
+    flags = user.with_defaults(_of_files(files)).with_defaults(saving).with_defaults(_TARGET)
     return flags.with_defaults(EXACT) if exact else flags
 
 

@@ -10,10 +10,14 @@ from typing import Any
 
 import msgspec
 
+from fuzzer.errors import UnreachableError
+from fuzzer.servers import sse
 from fuzzer.servers.http import Connection, decode
-from fuzzer.servers.protocol import Request, RequestRefused
+from fuzzer.servers.protocol import Request, RequestRefused, Watcher
 from oracles.observations import Observation, Position, TokenLogprob
 from scenarios.capabilities import Capabilities, ModelShape
+from scenarios.environment import AdapterScale
+from scenarios.operations import Erase, Operation, Other, Restore, Sampling, Save, SetScales, Task
 from scenarios.prompts import TokenSpace
 
 ENGINE = "llama.cpp"
@@ -21,6 +25,24 @@ _TOP_K = 50
 """16 kB for an answer of six tokens; the whole of a small vocabulary costs twice the time of the request itself."""
 _SPECIAL_TOKENS = 4
 """Unknown, start, end and newline come first in the vocabularies that we write and in most others."""
+_FIELDS = ["completion_probabilities", "timings", "id_slot"]
+"""All that is read of an answer; the rest, the prompt and every setting again, is not sent then."""
+_ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
+_REQUESTS: dict[Sampling, dict[str, Any]] = {
+    Sampling.PENALTIES: {"repeat_penalty": 1.5, "repeat_last_n": 64, "presence_penalty": 0.5},
+    Sampling.GRAMMAR: {"grammar": "root ::= [a-z ]*"},
+    Sampling.SEEDED: {"temperature": 1.0, "seed": 7},
+}
+
+
+_TASKS: dict[Task, tuple[str, dict[str, Any]]] = {
+    Task.TOKENIZE: ("/tokenize", {"content": "a b c"}),
+    Task.EMBEDDING: ("/embedding", {"content": "a b c"}),
+    Task.CHAT: (
+        "/v1/chat/completions",
+        {"messages": [{"role": "user", "content": "a b c"}], "max_tokens": 2, "temperature": 0},
+    ),
+}
 
 
 class _Chosen(msgspec.Struct, frozen=True):
@@ -36,13 +58,20 @@ class _Timings(msgspec.Struct, frozen=True):
 
 
 class _Completion(msgspec.Struct, frozen=True):
-    completion_probabilities: list[_Chosen]
     timings: _Timings
+    completion_probabilities: list[_Chosen] = []
     id_slot: int | None = None
 
 
 class _Text(msgspec.Struct, frozen=True):
     content: str
+
+
+class _Chunk(msgspec.Struct, frozen=True):
+    completion_probabilities: list[_Chosen] = []
+    timings: _Timings | None = None
+    id_slot: int | None = None
+    error: Any = None
 
 
 class _Default(msgspec.Struct, frozen=True):
@@ -61,31 +90,81 @@ class _Adapter(msgspec.Struct, frozen=True):
     scale: float
 
 
+class _SlotFile(msgspec.Struct, frozen=True):
+    n_saved: int | None = None
+    n_restored: int | None = None
+    n_erased: int | None = None
+
+
 class LlamaServer:
     """A llama-server that answers at ``url``.
 
-    ``version`` and ``shape`` are for what a launcher knows and the server does not tell.
+    ``version`` and ``shape`` are for what a launcher knows and the server does not tell. ``admin`` allows what other
+    users of the server would notice.
     """
 
     engine = ENGINE
     path = "/completion"
 
-    def __init__(self, url: str, *, version: str | None = None, shape: ModelShape | None = None) -> None:
+    def __init__(
+        self, url: str, *, version: str | None = None, shape: ModelShape | None = None, admin: bool = False
+    ) -> None:
+        self._admin = admin
         self._connection = Connection(url)
         self.url = url
         self._connection.reach()
-        self._props = decode(self._connection.get("/props"), _Props)
+        try:
+            self._props = decode(self._connection.get("/props"), _Props)
+            self.capabilities = self._state_capabilities(shape or ModelShape())
+        except RequestRefused as refusal:
+            raise UnreachableError(f"{url} answers, but not as llama-server does: {refusal.reason}") from None
         self.version = version or self._props.build_info
-        self.capabilities = self._state_capabilities(shape or ModelShape())
 
     def complete(self, request: Request) -> Observation:
         """Send one request and wait for the whole answer; tokens, top-k lists and counts as the server gives them."""
         answer = decode(self._connection.post(self.path, self.body(request)), _Completion)
-        positions = [Position(chosen.id, chosen.top_logprobs) for chosen in answer.completion_probabilities]
-        _check_numbers(positions)
-        timings = answer.timings
-        ms = round(timings.prompt_ms + timings.predicted_ms, 3)
-        return Observation(positions, timings.cache_n, timings.prompt_n, answer.id_slot, ms)
+        positions = [_position(chosen) for chosen in answer.completion_probabilities]
+        return _observation(positions, answer.timings, answer.id_slot)
+
+    def stream(self, request: Request, watcher: Watcher) -> Observation:
+        """Send one request on a connection of its own and tell ``watcher`` each token as it comes."""
+        positions: list[Position] = []
+        for data in sse.events(self.url, "/completion", self.body(request) | {"stream": True}, watcher):
+            chunk = decode(data, _Chunk)
+            if chunk.error is not None:
+                raise RequestRefused(f"error in the stream: {chunk.error}"[:300])
+            for chosen in chunk.completion_probabilities:
+                positions.append(_position(chosen))
+                watcher.arrived(positions[-1])
+            if chunk.timings is not None:
+                return _observation(positions, chunk.timings, chunk.id_slot)
+        raise RequestRefused("the stream ended without its last event")
+
+    def perform(self, operation: Operation) -> int | None:
+        """Do an operation that is no request; tokens saved, restored or erased, where that is what it does."""
+        post = self.post_of(operation)
+        if post is None:
+            raise RequestRefused(f"llama-server cannot do {operation}")
+        content = self._connection.post(*post)
+        if not isinstance(operation, (Save, Restore, Erase)):
+            return None
+        done = decode(content, _SlotFile)
+        return {Save: done.n_saved, Restore: done.n_restored, Erase: done.n_erased}[type(operation)]
+
+    def post_of(self, operation: Operation) -> tuple[str, Any] | None:
+        """Route and JSON of an operation that is no request."""
+        match operation:
+            case SetScales(scales=scales):
+                return "/lora-adapters", _lora(scales)
+            case Save(slot=slot, file=file):
+                return f"/slots/{slot}?action=save", {"filename": f"stalefuzz-{file}.bin"}
+            case Restore(slot=slot, file=file):
+                return f"/slots/{slot}?action=restore", {"filename": f"stalefuzz-{file}.bin"}
+            case Erase(slot=slot):
+                return f"/slots/{slot}?action=erase", {}
+            case Other(task=task):
+                return _TASKS[task]
+        return None
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
@@ -95,13 +174,16 @@ class LlamaServer:
             "temperature": 0,
             "n_probs": self.capabilities.top_logprobs,
             "ignore_eos": True,
+            "response_fields": _FIELDS,
         }
-        if request.scales:
-            body["lora"] = [{"id": scale.adapter, "scale": scale.scale} for scale in request.scales]
+        if request.scales is not None and self.capabilities.adapters:
+            body["lora"] = _lora(request.scales)
         # An explicit true would override --no-cache-prompt, so the field is left out where reuse is wanted.
         if not request.reuse:
             body["cache_prompt"] = False
-        return body
+        if request.slot is not None:
+            body["id_slot"] = request.slot
+        return body | self._sampling(request)
 
     def text_of(self, token: int) -> str | None:
         """The text of one token; None where the server does not tell."""
@@ -110,29 +192,53 @@ class LlamaServer:
         except RequestRefused:
             return None
 
-    def adapter_paths(self) -> list[str]:
-        """Paths of the adapters that the server has loaded, by id."""
-        return [adapter.path for adapter in decode(self._connection.get("/lora-adapters"), list[_Adapter])]
-
     def close(self) -> None:
         """Close the kept connection."""
         self._connection.close()
 
+    def _sampling(self, request: Request) -> dict[str, Any]:
+        if request.sampling is Sampling.BIAS:
+            # Half of the vocabulary, so that some likely token is always among them.
+            space = self.capabilities.space
+            return {"logit_bias": [[token, -5.0] for token in range(space.first, space.first + space.count, 2)][:512]}
+        return _REQUESTS.get(request.sampling, {})
+
     def _state_capabilities(self, shape: ModelShape) -> Capabilities:
         vocabulary = self._vocabulary()
-        space = TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS))
+        adapters = len(decode(self._connection.get("/lora-adapters"), list[_Adapter]))
         return Capabilities(
-            space=space,
+            space=TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS)),
             context=self._props.default_generation_settings.n_ctx,
+            operations=(*_ALWAYS, *self._admin_operations(adapters), "other"),
+            tasks=tuple(task for task in Task if self._allows(task)),
+            samplings=tuple(Sampling),
             top_logprobs=min(vocabulary, _TOP_K),
-            adapters=len(self.adapter_paths()),
-            request_scales=True,
+            adapters=adapters,
+            request_scales=adapters > 0,
             cached_counts=True,
             bypass=True,
+            pins=True,
             slots=self._props.total_slots,
             window=shape.window,
             recurrent=shape.recurrent,
         )
+
+    def _admin_operations(self, adapters: int) -> list[str]:
+        if not self._admin:
+            return []
+        scales = ["set_scales"] if adapters else []
+        try:
+            self.perform(Erase(0))
+        except RequestRefused:
+            return scales
+        return [*scales, "save", "restore", "erase"]
+
+    def _allows(self, task: Task) -> bool:
+        try:
+            self._connection.post(*_TASKS[task])
+        except RequestRefused:
+            return False
+        return True
 
     def _vocabulary(self) -> int:
         models = self._connection.get_json("/v1/models")
@@ -142,7 +248,16 @@ class LlamaServer:
             raise RequestRefused("/v1/models does not tell the size of the vocabulary") from None
 
 
-def _check_numbers(positions: list[Position]) -> None:
-    for position in positions:
-        if not all(math.isfinite(entry.logprob) for entry in position.top):
-            raise RequestRefused("a log probability is not a finite number")
+def _lora(scales: tuple[AdapterScale, ...]) -> list[dict[str, Any]]:
+    return [{"id": scale.adapter, "scale": scale.scale} for scale in scales]
+
+
+def _observation(positions: list[Position], timings: _Timings, slot: int | None) -> Observation:
+    ms = round(timings.prompt_ms + timings.predicted_ms, 3)
+    return Observation(positions, timings.cache_n, timings.prompt_n, slot, ms)
+
+
+def _position(chosen: _Chosen) -> Position:
+    if not all(math.isfinite(entry.logprob) for entry in chosen.top_logprobs):
+        raise RequestRefused("a log probability is not a finite number")
+    return Position(chosen.id, chosen.top_logprobs)

@@ -7,8 +7,8 @@ import socket
 from urllib.parse import urlsplit
 
 from fuzzer.errors import ServerStartError
+from fuzzer.servers.llama_flags import LOOPBACK
 
-HOST = "127.0.0.1"
 HEALTH_SECONDS = 5.0
 
 
@@ -18,7 +18,7 @@ class PortInUseError(ServerStartError):
 
 def free_port() -> int:
     with socket.socket() as probe:
-        probe.bind((HOST, 0))
+        probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
         return port
 
@@ -28,7 +28,7 @@ def is_free(port: int) -> bool:
         # Connections of an earlier server that still linger do not count: llama-server binds over them too.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind((LOOPBACK, port))
         except OSError:
             return False
     return True
@@ -37,7 +37,7 @@ def is_free(port: int) -> bool:
 def is_healthy(url: str) -> bool:
     """Whether ``/health`` answers 200; llama-server answers 503 while it loads the model."""
     address = urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname or HOST, address.port, timeout=HEALTH_SECONDS)
+    connection = http.client.HTTPConnection(address.hostname or LOOPBACK, address.port, timeout=HEALTH_SECONDS)
     try:
         connection.request("GET", "/health")
         return connection.getresponse().status == http.client.OK

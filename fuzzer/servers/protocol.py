@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any, Protocol
 
 import msgspec
 
-from oracles.observations import Observation
+from oracles.observations import Observation, Position
 from scenarios.capabilities import Capabilities
 from scenarios.environment import AdapterScale
+from scenarios.operations import Operation, Sampling
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One greedy completion as it goes to a server."""
+    """One completion as it goes to a server."""
 
     prompt: tuple[int, ...]
     tokens: int
-    scales: tuple[AdapterScale, ...] = ()
+    scales: tuple[AdapterScale, ...] | None = ()
+    """None: the field is left out. A reference's request names every adapter, with the version it has to have."""
     reuse: bool = True
     """False: the server is told not to read its cache for this request."""
+    slot: int | None = None
+    sampling: Sampling = Sampling.PLAIN
+    salt: str = ""
 
 
 class RequestRefused(Exception):  # noqa: N818 - the server's answer, not our fault
@@ -30,11 +36,23 @@ class RequestRefused(Exception):  # noqa: N818 - the server's answer, not our fa
         self.status = status
 
 
-class Server(Protocol):
-    """A live server. Used by one thread at a time.
+class Watcher(Protocol):
+    """Whoever follows a streamed answer."""
 
-    ``complete`` raises RequestRefused for an answer that cannot be judged and fuzzer.errors.ServerFailure when
-    nothing answers any more.
+    def opened(self, connection: socket.socket) -> None:
+        """Told the connection of the request as soon as it stands, so that it can be cut."""
+        ...
+
+    def arrived(self, position: Position) -> None:
+        """Told each token as it comes."""
+        ...
+
+
+class Server(Protocol):
+    """A live server. ``complete`` and ``perform`` are used by one thread at a time, ``stream`` by several.
+
+    All raise RequestRefused for an answer that cannot be judged and fuzzer.errors.ServerFailure when nothing answers
+    any more.
     """
 
     @property
@@ -56,6 +74,14 @@ class Server(Protocol):
         """Send one request and wait for the whole answer."""
         ...
 
+    def stream(self, request: Request, watcher: Watcher) -> Observation:
+        """Send one request on a connection of its own and tell ``watcher`` each token as it comes."""
+        ...
+
+    def perform(self, operation: Operation) -> int | None:
+        """Do an operation that is no request; a count of what it did, where the server tells one."""
+        ...
+
     @property
     def path(self) -> str:
         """The route that completions are posted to."""
@@ -63,6 +89,10 @@ class Server(Protocol):
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
+        ...
+
+    def post_of(self, operation: Operation) -> tuple[str, Any] | None:
+        """Route and JSON of an operation that is no request; None where it is not one plain POST."""
         ...
 
     def text_of(self, token: int) -> str | None:

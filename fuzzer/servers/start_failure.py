@@ -37,4 +37,6 @@ def ending(status: int) -> str:
     """How a process ended, in words."""
     if status >= 0:
         return f"it exited with status {status}"
+    if -status == signal.SIGILL:
+        return "this build uses processor instructions that this machine lacks; install another version"
     return f"it was ended by {signal.Signals(-status).name}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from importlib.machinery import PathFinder
 from importlib.metadata import distributions
-from importlib.util import find_spec
 from pathlib import Path
 
 WHEEL = "xllamacpp"
@@ -20,7 +20,7 @@ def engine_version() -> str:
 
 def _wheel_version() -> str | None:
     """Looked up beside the module that would be imported: a PYTHONPATH folder may come before the installed one."""
-    spec = find_spec(WHEEL)
+    spec = PathFinder.find_spec(WHEEL)
     if spec is None or spec.origin is None:
         return None
     package = Path(spec.origin).parent

@@ -6,12 +6,13 @@ import msgspec
 
 from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
-from oracles.attribution import alone, control_arm
+from oracles.arms import alone, control_arm, respelled
 from oracles.evidence import Arm, Evidence, Repeats
-from oracles.judgement import Suspect
+from oracles.judgement import Oracle, Suspect
 from scenarios.plans import Plan
 
 TRIALS = 5
+TIMING_TRIALS = 10
 _ARMS = 2
 
 
@@ -25,23 +26,32 @@ class Confirmation(msgspec.Struct, frozen=True):
 
 def confirm(lab: Lab, plan: Plan, wrong: int, outcome: Outcome) -> Confirmation:
     """Gather the evidence on fresh targets; ``outcome`` is what the live one gave."""
+    trials = TIMING_TRIALS if plan.overlaps else TRIALS
     lab.expect(TRIALS + _ARMS)
-    witnesses: list[tuple[Outcome, Suspect]] = []
-    for _ in range(TRIALS):
-        with lab.fresh() as fresh:
-            again = fresh.run(plan)
-        witnesses += [(again, suspect) for suspect in again.suspects if suspect.step == wrong]
+    witnesses = [shown for _ in range(trials) if (shown := _trial(lab, plan, wrong)) is not None]
     witness, suspect = witnesses[0] if witnesses else (outcome, outcome.suspects[0])
+    lone = _alone(lab, plan, wrong)
+    other_words = None if lone.clean else _respelled(lab, plan, wrong)
     evidence = Evidence(
         oracle=suspect.oracle,
-        repeats=Repeats(len(witnesses), TRIALS),
+        repeats=Repeats(len(witnesses), trials),
         delta=suspect.delta,
-        alone=_arm(lab, alone(plan, wrong), 0),
+        alone=lone,
         control=_control(lab, plan, wrong),
         bypass=_bypass(lab.live, plan, wrong),
+        respelled=other_words,
+        timing=plan.overlaps,
         reused=suspect.reused,
     )
+    if other_words is not None and other_words.clean:
+        suspect = msgspec.structs.replace(suspect, oracle=Oracle.METAMORPHIC)
     return Confirmation(evidence, witness, suspect)
+
+
+def _trial(lab: Lab, plan: Plan, wrong: int) -> tuple[Outcome, Suspect] | None:
+    with lab.fresh() as fresh:
+        outcome = fresh.run(plan)
+    return next(((outcome, suspect) for suspect in outcome.suspects if suspect.step == wrong), None)
 
 
 def _arm(lab: Lab, plan: Plan, step: int) -> Arm:
@@ -49,9 +59,27 @@ def _arm(lab: Lab, plan: Plan, step: int) -> Arm:
         return fresh.run(plan).arm(step)
 
 
+def _alone(lab: Lab, plan: Plan, wrong: int) -> Arm:
+    """The request without its history; one that goes on after an answer is asked anew with the cache bypassed."""
+    lone = alone(plan, wrong)
+    if lone is not None:
+        return _arm(lab, *lone)
+    with lab.fresh() as fresh:
+        return fresh.run(plan, reuse=False).arm(wrong)
+
+
 def _control(lab: Lab, plan: Plan, wrong: int) -> Arm | None:
     arm = control_arm(plan, wrong)
     return None if arm is None else _arm(lab, arm, wrong)
+
+
+def _respelled(lab: Lab, plan: Plan, wrong: int) -> Arm | None:
+    adapters = lab.live.target.server.capabilities.adapters
+    lone = alone(plan, wrong)
+    if lone is None or adapters == 0:
+        return None
+    spelled = respelled(lone[0], lone[1], adapters)
+    return None if spelled == lone[0] else _arm(lab, spelled, lone[1])
 
 
 def _bypass(live: Differential, plan: Plan, wrong: int) -> Arm | None:

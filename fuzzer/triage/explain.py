@@ -6,11 +6,13 @@ import msgspec
 
 from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
-from oracles.attribution import Element, StaleSource, ablations, donors, with_environment
-from oracles.observations import Observation
+from oracles.arms import own_spelling, with_setting
+from oracles.attribution import Element, StaleSource, ablations, donors, inherent, spelling_of
+from oracles.judgement import Oracle
 from reports.record import AblationRecord, Mitigation
+from scenarios.entitlement import entitlements
 from scenarios.environment import AdapterScale
-from scenarios.plans import Plan
+from scenarios.plans import Plan, references
 
 _OTHER_SCALES = (0.25, 0.75)
 """Scales that no reduced plan has; one of them differs from any two others."""
@@ -21,6 +23,8 @@ class Explanation(msgspec.Struct, frozen=True):
 
     necessary: tuple[Element, ...]
     source: StaleSource | None
+    donor: int | None
+    """The earlier step that most likely lent its state, where no run could prove it."""
     ablations: tuple[AblationRecord, ...] = ()
     """Every element that was tried, also those that can go."""
 
@@ -28,13 +32,18 @@ class Explanation(msgspec.Struct, frozen=True):
 def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Explanation:
     """Ablate each element and name the stale source; ``outcome`` is a run of ``plan`` that was wrong."""
     source = stale_source(live, plan, wrong, outcome)
-    donor = source.step if source is not None else _likely_donor(outcome, wrong)
+    candidates = _candidates(plan, wrong, outcome)
+    donor = source.step if source is not None else next(iter(candidates), None)
     tried = [
-        (ablation.element, live.run(ablation.plan).arm(ablation.step).clean)
+        AblationRecord(ablation.element, not wrong_again(live, ablation.plan, ablation.step))
         for ablation in ablations(plan, wrong, donor)
     ]
-    necessary = tuple(element for element, clean in tried if clean)
-    return Explanation(necessary, source, tuple(AblationRecord(element, clean) for element, clean in tried))
+    necessary = [Element(ablation.element) for ablation in tried if ablation.clean]
+    necessary += inherent(plan, wrong)
+    spelling = spelling_of(plan.operations[wrong], live.target.server.capabilities.adapters)
+    if spelling is not None and len(plan.operations) == 1:
+        necessary.append(spelling)
+    return Explanation(tuple(necessary), source, donor, tuple(tried))
 
 
 def mitigations(lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str, ...]]) -> tuple[Mitigation, ...]:
@@ -46,40 +55,46 @@ def mitigations(lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str,
 
 def stale_source(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> StaleSource | None:
     """The earlier step whose environment decides the wrong answer: right at the request's own, another at a third."""
-    for step in _candidates(outcome, wrong):
-        operation = plan.operations[step]
-        if operation.environment == plan.operations[wrong].environment:
-            continue
-        if _decides(live, plan, wrong, step):
-            return StaleSource(step, operation.environment)
+    environments = entitlements(plan)
+    for step in _candidates(plan, wrong, outcome):
+        environment = environments[step]
+        if environment is not None and environment != environments[wrong] and _decides(live, plan, wrong, step):
+            return StaleSource(step, environment)
     return None
 
 
+def wrong_again(live: Differential, plan: Plan, step: int) -> bool:
+    """Whether a step is wrong; in the best of some runs where timing decides."""
+    return any(not live.run(plan).arm(step).clean for _ in range(_RUNS if plan.overlaps else 1))
+
+
+_RUNS = 4
+
+
 def _decides(live: Differential, plan: Plan, wrong: int, step: int) -> bool:
-    lawful = live.run(with_environment(plan, step, plan.operations[wrong].scales))
-    if not lawful.arm(wrong).clean:
+    if wrong_again(live, with_setting(plan, step, own_spelling(plan, wrong)), wrong):
         return False
     third = _third_scales(plan, wrong, step)
-    return third is None or not live.run(with_environment(plan, step, third)).arm(wrong).clean
+    if third is None:
+        return True
+    setting = msgspec.structs.replace(own_spelling(plan, step), scales=third)
+    return wrong_again(live, with_setting(plan, step, setting), wrong)
 
 
 def _third_scales(plan: Plan, wrong: int, step: int) -> tuple[AdapterScale, ...] | None:
-    taken = {plan.operations[step].scales, plan.operations[wrong].scales}
-    spelling = plan.operations[step].scales
+    taken = {own_spelling(plan, step).scales, own_spelling(plan, wrong).scales}
+    spelling = own_spelling(plan, step).scales or ()
     others = [tuple(AdapterScale(scale.adapter, other) for scale in spelling) for other in _OTHER_SCALES]
     return next((other for other in others if other and other not in taken), None)
 
 
-def _candidates(outcome: Outcome, wrong: int) -> list[int]:
-    answer = outcome.ours.steps[wrong].outcome
-    reused = answer.reused if isinstance(answer, Observation) else None
-    return donors([step.prompt for step in outcome.ours.steps], wrong, reused)
-
-
-def _likely_donor(outcome: Outcome, wrong: int) -> int | None:
-    return next(iter(_candidates(outcome, wrong)), None)
+def _candidates(plan: Plan, wrong: int, outcome: Outcome) -> list[int]:
+    if outcome.suspects[0].oracle is Oracle.HEALTH or len(outcome.ours.steps) <= wrong:
+        return []
+    grown = set(references(plan.operations[wrong]))
+    return [step for step in donors(outcome.ours, wrong) if step not in grown] or list(grown)
 
 
 def _clean_with(lab: Lab, plan: Plan, wrong: int, flags: tuple[str, ...]) -> bool:
     with lab.fresh(*flags) as fresh:
-        return fresh.run(plan).arm(wrong).clean
+        return not wrong_again(fresh, plan, wrong)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from fuzzer.differential import Differential
+from fuzzer.errors import CannotJudge
 from fuzzer.target import Target
 
 StartTarget = Callable[[tuple[str, ...]], Target]
@@ -50,8 +51,14 @@ class Lab:
     def close(self) -> None:
         """End the targets that were started and never used."""
         while self._spares:
-            self._spares.popleft().result().close()
+            with suppress(CannotJudge):
+                self._spares.popleft().result().close()
 
     def _take(self, flags: tuple[str, ...]) -> Target:
         assert self._start is not None
-        return self._spares.popleft().result() if self._spares and not flags else self._start(flags)
+        if not self._spares or flags:
+            return self._start(flags)
+        # Taken off only once it is there, so that an interrupted wait leaves it to close().
+        target = self._spares[0].result()
+        self._spares.popleft()
+        return target

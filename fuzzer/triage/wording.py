@@ -1,64 +1,47 @@
-"""A finding in words: its title, its story line by line, its explanation."""
+"""A finding in words: its story line by line, its explanation sentence by sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from fuzzer.triage.explain import Explanation
+from oracles.arms import own_spelling
 from oracles.attribution import Element, StaleSource
-from oracles.judgement import Oracle, Suspect
-from oracles.observations import Failure, Observation, Trace
+from oracles.judgement import Suspect
+from oracles.observations import Done, Failure, Observation, Step, Trace
 from reports.record import Mitigation
-from scenarios.operations import Operation, scales_in_words
+from scenarios.operations import scales_in_words
 from scenarios.plans import Plan
-from scenarios.story import story_lines
-
-
-def kind_of(oracle: Oracle, necessary: tuple[Element, ...], reused: int | None) -> str:
-    """What kind of bug the necessary elements make; the words of the table of kinds."""
-    if oracle is Oracle.HEALTH:
-        return "health"
-    if not reused:
-        return "inherited-state"
-    if Element.SETTING_BETWEEN in necessary:
-        return "guard-compares-wrong-thing"
-    if Element.SCALE_CHANGE in necessary or Element.ADAPTER_CHANGE in necessary:
-        return "key-omits-input"
-    return "stale-reuse"
-
-
-def title_of(oracle: Oracle, necessary: tuple[Element, ...], reused: int | None) -> str:
-    """One line that says what was not told apart."""
-    if oracle is Oracle.HEALTH:
-        return "no answer that can be judged"
-    if not reused:
-        return "state inherited without a cache hit"
-    what = _subject(necessary)
-    where = "an evicted entry" if Element.REQUEST_BETWEEN in necessary else "a reused prefix"
-    return f"{what} of {where}"
-
-
-def _subject(necessary: tuple[Element, ...]) -> str:
-    if Element.SCALE_CHANGE in necessary:
-        return "adapter scale"
-    return "adapter" if Element.ADAPTER_CHANGE in necessary else "stale state"
+from scenarios.story import count, prologue_lines, story_lines
 
 
 def story_of(plan: Plan, ours: Trace, wrong: int, suspect: Suspect) -> list[str]:
     """One line an operation, with what the server said it reused, and the mark at the wrong one."""
     asked = story_lines(plan)
     width = max(len(line) for line in asked)
-    lines = [f"{line:<{width}}  {_counts(step.outcome)}" for line, step in zip(asked, ours.steps, strict=False)]
+    said = [_said(step) for step in ours.steps] + [""] * len(asked)
+    lines = [f"{line:<{width}}  {words}".rstrip() for line, words in zip(asked, said, strict=False)]
     lines[wrong] += f"  <- {_wrongness(suspect)}"
     return lines
 
 
-def _counts(outcome: Observation | Failure) -> str:
-    if isinstance(outcome, Failure):
-        return "no answer"
-    if outcome.computed is None:
+def _said(step: Step) -> str:
+    match step.outcome:
+        case Failure():
+            return "no answer"
+        case Done(count=None):
+            return ""
+        case Done(count=number):
+            return f"({number})"
+    return _counts(step.outcome, aborted=step.aborted)
+
+
+def _counts(answer: Observation, *, aborted: bool) -> str:
+    if aborted:
+        return f"cut after {count(len(answer.positions), 'token')}"
+    if answer.computed is None:
         return "reuse not told"
-    return f"reused {outcome.reused}, computed {outcome.computed}" if outcome.reused else f"computed {outcome.computed}"
+    return f"reused {answer.reused}, computed {answer.computed}" if answer.reused else f"computed {answer.computed}"
 
 
 def _wrongness(suspect: Suspect) -> str:
@@ -68,38 +51,57 @@ def _wrongness(suspect: Suspect) -> str:
 
 
 def explanation_of(plan: Plan, wrong: int, why: Explanation, mitigations: Sequence[Mitigation]) -> list[str]:
-    """What happened, what it needs, what helps; a sentence each."""
-    lines = [_cause(plan, wrong, why.source)] if why.source is not None else []
-    donor = why.source.step if why.source is not None else None
-    needs = [_need(element, donor, wrong) for element in why.necessary]
-    if needs:
-        lines.append(f"Needs: {'; '.join(needs)}.")
+    """What was set before, what happened, what it needs, what helps; a sentence each."""
+    before = prologue_lines(plan)
+    lines = [f"Before: {'; '.join(before)}."] if before else []
+    lines += [_cause(plan, wrong, why.source)] if why.source is not None else []
+    needs = [need for element in why.necessary if (need := _need(element, why.donor, wrong))]
+    lines += [f"Needs: {'; '.join(dict.fromkeys(needs))}."] if needs else []
     helps = [mitigation.setting for mitigation in mitigations if mitigation.clean]
-    if helps:
-        lines.append(f"Clean with {'; with '.join(helps)}.")
+    lines += [f"Clean with {'; with '.join(helps)}."] if helps else []
     return lines
 
 
+def last_words(lost: Failure | None) -> list[str]:
+    """The last log lines of a server that died."""
+    return ["Its log ends:", *lost.log.splitlines()] if lost is not None and lost.log else []
+
+
 def _cause(plan: Plan, wrong: int, source: StaleSource) -> str:
-    stale = environment_in_words(plan.operations[source.step])
-    own = environment_in_words(plan.operations[wrong])
+    stale, own = environment_in_words(plan, source.step), environment_in_words(plan, wrong)
     return (
         f"Step {wrong + 1} was answered with the state that step {source.step + 1} computed at {stale}: "
         f"with step {source.step + 1} at {own} the same reuse is right."
     )
 
 
-def environment_in_words(operation: Operation) -> str:
-    """``a=0.5``, ``a=0``, or ``no adapter`` where the server has none."""
-    return scales_in_words(operation.scales) or "no adapter"
+def environment_in_words(plan: Plan, step: int) -> str:
+    """``a=0.5``, ``a=0``, or ``no adapter`` where the plan has none."""
+    setting = own_spelling(plan, step)
+    salt = f" salt={setting.salt}" if setting.salt else ""
+    return (scales_in_words(setting.scales or ()) or "no adapter") + salt
 
 
 def _need(element: Element, donor: int | None, wrong: int) -> str:
     steps = f"steps {donor + 1} and {wrong + 1}" if donor is not None else "the two"
-    return {
+    words = {
         Element.SHARED_PREFIX: f"the prefix that {steps} share",
         Element.SCALE_CHANGE: f"the scale change between {steps}",
         Element.ADAPTER_CHANGE: f"the change of adapter between {steps}",
+        Element.VERSION_CHANGE: f"the other weights under one name between {steps}",
+        Element.SALT_CHANGE: f"the other tenant key between {steps}",
+        Element.WEIGHTS_CHANGE: f"the other weights between {steps}",
         Element.REQUEST_BETWEEN: "another request in between",
         Element.SETTING_BETWEEN: f"that request at the scales of step {wrong + 1}",
-    }[element]
+        Element.GROWTH: "a prompt that goes on after an answer",
+        Element.PIN: "requests pinned to slots",
+        Element.SAMPLING: "a request that samples in a way of its own",
+        Element.OVERLAP: "requests side by side",
+        Element.ABORT: "an abort",
+        Element.GLOBAL_SCALES: "global scales",
+        Element.EVICT: "the eviction",
+        Element.SAVE: "a saved slot",
+        Element.RESTORE: "a restored slot",
+        Element.ERASE: "an erased slot",
+    }
+    return words.get(element, f"the {element.value.replace('_', ' ').replace('-', ' ')}")

@@ -1,29 +1,27 @@
 """Explicit adapter scales in every request, evictions by other prompts.
 
-Stands for ggml-org/llama.cpp#30129: an evicted prompt comes back from the RAM cache with the KV of another scale.
+An evicted prompt comes back from the RAM cache with the KV of another scale: the key omits the scale, and the guard
+compares the request with the slot's previous one instead of with the entry.
 """
 
 from __future__ import annotations
 
+import random
+
 from scenarios.capabilities import Capabilities
-from scenarios.scenario import Scenario
-from scenarios.swarm import Spelling, explicit_spellings
+from scenarios.scenario import Scenario, no_adapter
+from scenarios.swarm import Profile, explicit_spellings, profile
 
 
-def _spellings(capabilities: Capabilities) -> list[Spelling]:
-    return explicit_spellings(capabilities.adapters)
-
-
-def _lacks(capabilities: Capabilities) -> str | None:
-    if capabilities.adapters == 0:
-        return "the server has no adapter loaded"
-    return None if capabilities.request_scales else "requests cannot name adapter scales"
+def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
+    return profile(rng, capabilities, explicit_spellings(capabilities))
 
 
 SCENARIO = Scenario(
     name="adapter-scale",
     summary="per-request adapter scales, prompts evicted and asked again",
-    reports=("ggml-org/llama.cpp#30129", "ggml-org/llama.cpp#26207"),
-    spellings=_spellings,
-    lacks=_lacks,
+    reports=("ggml-org/llama.cpp#30129", "ggml-org/llama.cpp#26207", "abetlen/llama-cpp-python#1817"),
+    profile=_profile,
+    lacks=no_adapter,
+    affected="xllamacpp 2026.4.8672 to 2026.10.11549",
 )

@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
-from scenarios.library import adapter_scale, single_scale
+from scenarios.library import (
+    adapter_reload,
+    adapter_scale,
+    adapter_spelling,
+    conversation,
+    free,
+    global_scale,
+    interleaving,
+    pinned_slots,
+    plain,
+    sampling_state,
+    saved_slots,
+    single_scale,
+    tenant_key,
+    weights_reload,
+)
 from scenarios.scenario import Scenario
 
-SCENARIOS: tuple[Scenario, ...] = (adapter_scale.SCENARIO, single_scale.SCENARIO)
+SCENARIOS: tuple[Scenario, ...] = (
+    adapter_scale.SCENARIO,
+    free.SCENARIO,
+    conversation.SCENARIO,
+    global_scale.SCENARIO,
+    interleaving.SCENARIO,
+    adapter_spelling.SCENARIO,
+    saved_slots.SCENARIO,
+    pinned_slots.SCENARIO,
+    sampling_state.SCENARIO,
+    tenant_key.SCENARIO,
+    adapter_reload.SCENARIO,
+    weights_reload.SCENARIO,
+    single_scale.SCENARIO,
+    plain.SCENARIO,
+)
 
 
 def by_name(name: str) -> Scenario | None:

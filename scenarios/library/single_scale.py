@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import random
+
 from scenarios.capabilities import Capabilities
 from scenarios.environment import AdapterScale
 from scenarios.scenario import Scenario
-from scenarios.swarm import Spelling
+from scenarios.swarm import Profile, profile
 
 
-def _spellings(capabilities: Capabilities) -> list[Spelling]:
-    if not capabilities.request_scales:
-        return [()]
-    return [tuple(AdapterScale(adapter, 0.5) for adapter in range(capabilities.adapters))]
-
-
-def _lacks(capabilities: Capabilities) -> str | None:
-    return None
+def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
+    adapters = range(capabilities.adapters) if capabilities.request_scales else ()
+    return profile(rng, capabilities, [tuple(AdapterScale(adapter, 0.5) for adapter in adapters)])
 
 
 SCENARIO = Scenario(
     name="single-scale",
     summary="the control of adapter-scale: one scale throughout",
-    reports=(),
-    spellings=_spellings,
-    lacks=_lacks,
+    profile=_profile,
+    control=True,
 )

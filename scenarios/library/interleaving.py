@@ -1,0 +1,42 @@
+"""Requests side by side: started, awaited to a token, aborted in the queue, in prefill and in decode.
+
+Rows and slots change hands while others compute: state must be zeroed, what an abort left must not be published as
+complete, and a one-token chunk of a new request is no decode.
+"""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from scenarios.capabilities import Capabilities
+from scenarios.scenario import Scenario
+from scenarios.swarm import Profile, explicit_spellings, profile
+
+_MIXES = (
+    ("complete", "start", "await", "join"),
+    ("complete", "start", "abort"),
+    ("complete", "start", "await", "abort"),
+    ("start", "start", "await", "join", "abort"),
+)
+
+
+def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
+    one = rng.choice(explicit_spellings(capabilities))
+    return msgspec.structs.replace(profile(rng, capabilities, [one]), kinds=rng.choice(_MIXES), most=8)
+
+
+SCENARIO = Scenario(
+    name="interleaving",
+    summary="requests side by side, awaited token by token, aborted at any point",
+    reports=(
+        "vllm-project/vllm#32118",
+        "sgl-project/sglang#28374",
+        "ggml-org/llama.cpp#27148",
+        "vllm-project/vllm#45357",
+    ),
+    needs=("complete", "start", "await", "join", "abort"),
+    profile=_profile,
+    settings=(("-np", "2"), ("-np", "4"), ("-np", "2", "--kv-unified"), ("-np", "4", "-ub", "16", "-b", "32")),
+)

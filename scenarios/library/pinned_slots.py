@@ -1,0 +1,26 @@
+"""Requests pinned to slots, so that prompts come back to a slot that holds something else."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from scenarios.capabilities import Capabilities
+from scenarios.scenario import Scenario
+from scenarios.swarm import Profile, explicit_spellings, profile
+
+
+def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
+    one = rng.choice(explicit_spellings(capabilities))
+    return msgspec.structs.replace(profile(rng, capabilities, [one]), slots=tuple(range(capabilities.slots)))
+
+
+SCENARIO = Scenario(
+    name="pinned-slots",
+    summary="requests pinned to slots",
+    reports=("ggml-org/llama.cpp#28139", "ggml-org/llama.cpp#24746"),
+    profile=_profile,
+    lacks=lambda capabilities: None if capabilities.pins else "requests cannot name a slot",
+    settings=(("-np", "2"), ("-np", "4")),
+)

@@ -1,0 +1,32 @@
+"""Requests that sample in ways of their own: penalties, biases, grammars, seeds must not outlive them."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from scenarios.capabilities import Capabilities
+from scenarios.operations import Sampling
+from scenarios.scenario import Scenario
+from scenarios.swarm import Profile, explicit_spellings, profile
+
+
+def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
+    one = rng.choice(explicit_spellings(capabilities))
+    variants = [sampling for sampling in capabilities.samplings if sampling is not Sampling.PLAIN]
+    beside = "start" in capabilities.operations and rng.random() < 0.5
+    return msgspec.structs.replace(
+        profile(rng, capabilities, [one]),
+        samplings=(Sampling.PLAIN, *rng.sample(variants, min(2, len(variants)))),
+        kinds=("complete", "start", "join") if beside else ("complete",),
+    )
+
+
+SCENARIO = Scenario(
+    name="sampling-state",
+    summary="penalties, logit biases, grammars and seeds before plain requests",
+    reports=("vllm-project/vllm#42019", "sgl-project/sglang#20724"),
+    profile=_profile,
+    lacks=lambda capabilities: None if len(capabilities.samplings) > 1 else "the server samples in one way only",
+)

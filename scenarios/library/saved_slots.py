@@ -1,0 +1,32 @@
+"""Slots saved to a file, restored into the same or another slot, erased, with other requests in between."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from scenarios.capabilities import Capabilities
+from scenarios.scenario import Scenario
+from scenarios.swarm import Profile, explicit_spellings, few, profile
+
+
+def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
+    spellings = few(rng, explicit_spellings(capabilities)) if rng.random() < 0.5 else ()
+    plain = profile(rng, capabilities, spellings or [rng.choice(explicit_spellings(capabilities))])
+    return msgspec.structs.replace(
+        plain,
+        kinds=("complete", "complete", "save", "restore", rng.choice(("complete", "erase"))),
+        slots=tuple(range(capabilities.slots)),
+        most=8,
+    )
+
+
+SCENARIO = Scenario(
+    name="saved-slots",
+    summary="slot states saved, restored and erased between requests",
+    reports=("ggml-org/llama.cpp#25913", "mybigday/llama.rn#258", "ggml-org/llama.cpp#1585"),
+    needs=("complete", "save", "restore", "erase"),
+    profile=_profile,
+    settings=((), ("-np", "2")),
+)

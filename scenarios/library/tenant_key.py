@@ -1,0 +1,27 @@
+"""The same prompts under several tenant keys, one of them spelled like an adapter's name."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from scenarios.capabilities import Capabilities
+from scenarios.scenario import Scenario
+from scenarios.swarm import Profile, explicit_spellings, few, profile
+
+SALTS = ("", "tenant-1", "tenant-2", "a")
+
+
+def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
+    plain = profile(rng, capabilities, few(rng, explicit_spellings(capabilities)))
+    return msgspec.structs.replace(plain, salts=tuple(rng.sample(SALTS, 2)))
+
+
+SCENARIO = Scenario(
+    name="tenant-key",
+    summary="one prompt under several tenant keys, some spelled like an adapter's name",
+    reports=("sgl-project/sglang#24638", "vllm-project/vllm#53495", "LMCache/LMCache#2878"),
+    profile=_profile,
+    lacks=lambda capabilities: None if capabilities.salts else "requests cannot name a tenant key",
+)
