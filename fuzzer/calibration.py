@@ -5,6 +5,7 @@ Every request of a calibration plan runs in one environment, so whatever the tar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
@@ -54,13 +55,19 @@ class Calibration(msgspec.Struct, frozen=True):
     """Adapters that move the logprobs by no more than the bound: to be judged by reuse accounting only."""
 
 
-def calibrate(differential: Differential, numerics: Numerics) -> Calibration:
-    """Run calibration plans in every environment; raises CannotJudge where target and reference are not alike."""
+def calibrate(
+    differential: Differential, numerics: Numerics, checkpoint: Callable[[], None] = lambda: None
+) -> Calibration:
+    """Run calibration plans in every environment; raises CannotJudge where target and reference are not alike.
+
+    ``checkpoint`` is called between plans and may raise to leave.
+    """
     capabilities = differential.target.server.capabilities
     ceiling = CEILING[numerics]
-    outcomes = [
-        differential.run(plan) for scales in _environments(capabilities) for plan in _plans(capabilities, scales)
-    ]
+    outcomes: list[Outcome] = []
+    for plan in (plan for scales in _environments(capabilities) for plan in _plans(capabilities, scales)):
+        outcomes.append(differential.run(plan))
+        checkpoint()
     samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
     _check_cold(outcomes, samples, ceiling)
     noise = measured((situation, delta) for situation, delta in samples if delta <= ceiling)

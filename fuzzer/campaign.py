@@ -1,35 +1,44 @@
-"""The campaign: rounds of generated plans on both servers, each suspect through the ladder, until time is up."""
+"""Exploration: rounds of generated plans on both servers, until one diverges or enough was done."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings, target
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from fuzzer.differential import Differential, Outcome, Pending
+from fuzzer.models.model_cache import cache_root
+from oracles.reach import RARE, situations
+from scenarios.blocking import blocked
 from scenarios.plans import Plan
 from scenarios.scenario import Scenario
+from scenarios.strategies import plans
 
 _PLANS_A_ROUND = 40
 
+# Hypothesis keeps what it learnt of local source files; a user's working folder is no place for that.
+set_hypothesis_home_dir(cache_root().parent / "hypothesis")
+
 
 class _Leave(BaseException):
-    """Leaves a Hypothesis test from inside; a silent pass would make Hypothesis call the test flaky.
-
-    Its cause is what stops the run; it has none where a suspect, or the end of the time, does.
-    """
+    """Leaves a Hypothesis test from inside; a silent pass would make Hypothesis call the test flaky."""
 
 
 class Exploration:
-    """Draws and runs plans. ``seed`` decides the plans; only the clock decides how many of them run."""
+    """Draws and runs plans. ``seed`` decides the plans; only the clock decides how many of them run.
+
+    ``known`` holds the necessary elements of each bug found so far; the caller adds to it.
+    """
 
     def __init__(
         self,
         differential: Differential,
         scenarios: Sequence[Scenario],
         seed: int,
+        known: Sequence[Sequence[str]],
         *,
         enough: Callable[[], bool],
         ran: Callable[[Pending], None],
@@ -38,6 +47,7 @@ class Exploration:
         self._differential = differential
         self._scenarios = scenarios
         self._seed = seed
+        self._known = known
         self._enough = enough
         self._ran = ran
         self._round = first_round
@@ -47,9 +57,9 @@ class Exploration:
         """Rounds begun, those of an earlier run that this one continues included."""
         return self._round
 
-    def next_suspect(self) -> tuple[Outcome, Scenario] | None:
-        """Go on until a plan diverges; None when enough was done."""
-        while not self._enough():
+    def next_suspect(self, rounds: int | None = None) -> tuple[Outcome, Scenario] | None:
+        """Go on until a plan diverges; None when enough was done, or after that many rounds in all."""
+        while not self._enough() and (rounds is None or self._round < rounds):
             scenario = self._scenarios[self._round % len(self._scenarios)]
             outcome = self._run_round(scenario)
             self._round += 1
@@ -59,15 +69,15 @@ class Exploration:
 
     def _run_round(self, scenario: Scenario) -> Outcome | None:
         round_seed = self._seed * 1_000_003 + self._round
-        capabilities = self._differential.target.server.capabilities
-        strategy = scenario.round(random.Random(round_seed), capabilities)
+        rng = random.Random(round_seed)
+        profile = scenario.profile(rng, self._differential.target.server.capabilities)
+        strategy = plans(blocked(profile, self._known, rng))
         attempt = _Round(self._differential, self._enough, self._ran)
         try:
             _drawn(strategy, round_seed, attempt.step)
             attempt.settle()
-        except _Leave as leave:
-            if leave.__cause__ is not None:
-                raise leave.__cause__ from None
+        except _Leave:
+            pass
         return attempt.suspect
 
 
@@ -92,6 +102,7 @@ class _Round:
             raise _Leave
         before, self._pending = self._pending, self._differential.begin(plan)
         self._ran(self._pending)
+        _steer(self._pending)
         self._judge(before)
 
     def settle(self) -> None:
@@ -109,6 +120,13 @@ class _Round:
             raise _Leave
 
 
+def _steer(pending: Pending) -> None:
+    """Tell Hypothesis how often a plan met each situation that is rarely met."""
+    met = [situation for _, situation in situations(pending.plan.operations, pending.ours)]
+    for situation in RARE:
+        target(float(met.count(situation)), label=situation)
+
+
 def _drawn(strategy: st.SearchStrategy[Plan], round_seed: int, step: Callable[[Plan], None]) -> None:
     """Call ``step`` with plans of ``strategy``. Hypothesis neither shrinks nor remembers here: see triage.reduce."""
 
@@ -123,10 +141,6 @@ def _drawn(strategy: st.SearchStrategy[Plan], round_seed: int, step: Callable[[P
     @seed(round_seed)
     @given(strategy)
     def round_of_plans(plan: Plan) -> None:
-        try:
-            step(plan)
-        except Exception as error:
-            # Hypothesis would take it for a failing example and run that again.
-            raise _Leave from error
+        step(plan)
 
     round_of_plans()

@@ -135,11 +135,11 @@ def run(
     )
     if config is None:
         sys.exit(run_command(options))
-    from fuzzer.configuration import legs, read_configuration, with_configuration
+    from fuzzer.configuration import cells, read_configuration, with_configuration
 
     file = read_configuration(config)
     options = with_configuration(options, _given(context), config, file)
-    sys.exit(run_command(options, legs(file, config, options.servers)))
+    sys.exit(run_command(options, cells(file, config, options.servers)))
 
 
 def _given(context: click.Context) -> frozenset[str]:

@@ -27,7 +27,7 @@ class RunTable(_Table, frozen=True):
     """``[run]``: what to do, whatever the target."""
 
     time: str | float | None = None
-    """Of all legs together."""
+    """Of all cells together."""
     max_steps: Positive | None = None
     fail_fast: bool | None = None
     seed: NotNegative | None = None
@@ -70,7 +70,7 @@ class Configuration(_Table, frozen=True):
     matrix: MatrixTable = MatrixTable()
 
 
-class Leg(msgspec.Struct, frozen=True):
+class Cell(msgspec.Struct, frozen=True):
     """One target with one combination of the matrix."""
 
     name: str
@@ -111,23 +111,23 @@ def with_configuration(options: RunOptions, given: frozenset[str], path: Path, f
     return msgspec.structs.replace(options, **changes)
 
 
-def legs(file: Configuration, path: Path, asked: ServerOptions) -> list[Leg]:
+def cells(file: Configuration, path: Path, asked: ServerOptions) -> list[Cell]:
     """Every server to test; what the command line asks for replaces the same thing in all of them."""
     targets = file.target or [TargetTable()]
-    found = [leg for target in targets for leg in _combinations(target, file.matrix, path)]
+    found = [cell for target in targets for cell in _combinations(target, file.matrix, path)]
     over = {name: value for name, value in msgspec.structs.asdict(asked).items() if value not in (None, ())}
-    found = [Leg(leg.name, msgspec.structs.replace(leg.servers, **over)) for leg in found]
-    unique = {leg.servers: leg for leg in reversed(found)}
+    found = [Cell(cell.name, msgspec.structs.replace(cell.servers, **over)) for cell in found]
+    unique = {cell.servers: cell for cell in reversed(found)}
     return _named(list(reversed(unique.values())))
 
 
-def _combinations(target: TargetTable, matrix: MatrixTable, path: Path) -> Iterator[Leg]:
+def _combinations(target: TargetTable, matrix: MatrixTable, path: Path) -> Iterator[Cell]:
     attached = target.target is not None
     tinies = [target.tiny] if attached or target.model or target.tiny or not matrix.tiny else matrix.tiny
     settings = [[]] if attached or not matrix.flags else matrix.flags
     for tiny, flags in product(tinies, settings):
         words = [target.name or tiny or target.target or target.launch or "target", *_words(flags)]
-        yield Leg("-".join(words), _servers(target, tiny, [*target.flags, *flags], path))
+        yield Cell("-".join(words), _servers(target, tiny, [*target.flags, *flags], path))
 
 
 def _servers(target: TargetTable, tiny: str | None, flags: list[str], path: Path) -> ServerOptions:
@@ -155,18 +155,18 @@ def _words(flags: list[str]) -> list[str]:
     return [word.lstrip("-") for word in flags]
 
 
-def _named(found: list[Leg]) -> list[Leg]:
-    """Legs with names that are distinct and fit as folders."""
-    named: list[Leg] = []
+def _named(found: list[Cell]) -> list[Cell]:
+    """Cells with names that are distinct and fit as folders."""
+    named: list[Cell] = []
     taken: set[str] = set()
-    for leg in found:
-        base = "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in leg.name).strip("-.") or "target"
+    for cell in found:
+        base = "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in cell.name).strip("-.") or "target"
         name, number = base, 1
         while name in taken:
             number += 1
             name = f"{base}-{number}"
         taken.add(name)
-        named.append(Leg(name, leg.servers))
+        named.append(Cell(name, cell.servers))
     return named
 
 

@@ -1,29 +1,16 @@
-"""Coverage of a run: which operations ran, and in which situation each found the cache."""
+"""Coverage of a run: which operations ran, and which situations they met."""
 
 from __future__ import annotations
 
-from oracles.noise import Situation, tail_of
-from oracles.observations import Done, Failure, Trace, ran_beside_another
+from oracles.observations import Trace
+from oracles.reach import situations
 from scenarios.operations import kind
 from scenarios.plans import Plan
 
 
 def tally(coverage: dict[str, dict[str, int]], plan: Plan, trace: Trace) -> None:
     """Count the steps of a run into ``coverage``, operation by situation."""
-    for at, operation in enumerate(plan.operations[: len(trace.steps)]):
-        row = coverage.setdefault(kind(operation), {})
-        situation = _situation(trace, at)
-        row[situation] = row.get(situation, 0) + 1
-
-
-def _situation(trace: Trace, at: int) -> str:
-    """How much of a prompt the server had to compute, in the classes that noise is measured in."""
-    step = trace.steps[at]
-    match step.outcome:
-        case Failure():
-            return "refused"
-        case Done():
-            return "done"
-    if step.aborted:
-        return "aborted"
-    return str(Situation(tail_of(step.outcome.reused, step.outcome.computed), ran_beside_another(trace, at)))
+    for at, situation in situations(plan.operations, trace):
+        if at < len(plan.operations):
+            row = coverage.setdefault(kind(plan.operations[at]), {})
+            row[situation] = row.get(situation, 0) + 1

@@ -46,6 +46,15 @@ class Outcome:
         return Arm(clean, ours.reused, ours.computed, compare(ours, theirs).delta)
 
 
+class Counts:
+    """Requests sent, over all targets of a command."""
+
+    __slots__ = ("target",)
+
+    def __init__(self) -> None:
+        self.target = 0
+
+
 class Pending:
     """A plan whose target leg is done and whose reference leg may still run."""
 
@@ -71,11 +80,19 @@ class Pending:
 class Differential:
     """Runs plans on a target and on a reference; ``noise`` may be replaced once it is measured."""
 
-    def __init__(self, target: Target, reference: Reference, noise: Noise, *, pool: ThreadPoolExecutor) -> None:
+    def __init__(
+        self,
+        target: Target,
+        reference: Reference,
+        noise: Noise,
+        *,
+        pool: ThreadPoolExecutor,
+        counts: Counts | None = None,
+    ) -> None:
         self.target = target
         self.reference = reference
         self.noise = noise
-        self.requests = 0
+        self.counts = counts or Counts()
         self._history: deque[Plan] = deque(maxlen=_HISTORY)
         self._earlier_life = self._history
         self._life = target.lives
@@ -99,7 +116,7 @@ class Differential:
             # On the same server, the next plan must not meet these requests half-way.
             wait((leg,))
         ours = self._without_lost(ours)
-        self.requests += sum(1 for step in ours.steps if step.prompt)
+        self.counts.target += sum(1 for step in ours.steps if step.prompt)
         return Pending(self, plan, ours, leg)
 
     def _without_lost(self, ours: Trace) -> Trace:
@@ -138,8 +155,21 @@ class Differential:
 
     def settle(self, ours: Trace, theirs: Trace) -> Trace:
         """The reference's trace with near-ties taken the target's way."""
+        if not _part(ours, theirs):
+            # Not for nothing into the queue: the reference is busy with the next plan by now.
+            return theirs
         return self._pool.submit(self.reference.along, ours, theirs, self.noise).result()
 
     def on(self, target: Target) -> Differential:
         """The same comparison against another target, such as a freshly started one."""
-        return Differential(target, self.reference, self.noise, pool=self._pool)
+        return Differential(target, self.reference, self.noise, pool=self._pool, counts=self.counts)
+
+
+def _part(ours: Trace, theirs: Trace) -> bool:
+    """Whether the tokens of any answer differ."""
+    pairs = ((one.outcome, other.outcome) for one, other in zip(ours.steps, theirs.steps, strict=False))
+    return any(
+        one.tokens != other.tokens
+        for one, other in pairs
+        if isinstance(one, Observation) and isinstance(other, Observation)
+    )

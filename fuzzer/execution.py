@@ -62,6 +62,13 @@ def asked_in(trace: Trace) -> list[Asked | None]:
     ]
 
 
+def request_of(operation: Complete | Start, prompt: tuple[int, ...], *, reuse: bool = True) -> Request:
+    """How ``operation`` is asked of a server."""
+    return Request(
+        prompt, operation.tokens, operation.scales, reuse, operation.slot, operation.sampling, operation.salt
+    )
+
+
 class _Execution:
     def __init__(self, server: Server, plan: Plan, roots: Roots, *, reuse: bool) -> None:
         self._server = server
@@ -108,7 +115,7 @@ class _Execution:
         prompt = self._prompt(operation.prompt)
         sent = self._tick()
         try:
-            outcome: Observation | Failure = self._server.complete(self._request(operation, prompt))
+            outcome: Observation | Failure = self._server.complete(request_of(operation, prompt, reuse=self._reuse))
         except RequestRefused as refusal:
             outcome = Failure(refusal.reason, refusal.status)
         ended = self._tick()
@@ -116,7 +123,7 @@ class _Execution:
 
     def _start(self, at: int, operation: Start) -> Step:
         prompt = self._prompt(operation.prompt)
-        flight = Flight(self._server, self._request(operation, prompt), self._tick)
+        flight = Flight(self._server, request_of(operation, prompt, reuse=self._reuse), self._tick)
         self._flights[at] = flight
         return self._asked(at, operation, prompt, Observation([]), None)
 
@@ -135,11 +142,6 @@ class _Execution:
             asked=operation.tokens,
             sampling=operation.sampling,
             span=span,
-        )
-
-    def _request(self, operation: Complete | Start, prompt: tuple[int, ...]) -> Request:
-        return Request(
-            prompt, operation.tokens, operation.scales, self._reuse, operation.slot, operation.sampling, operation.salt
         )
 
     def _prompt(self, prompt: Prompt) -> tuple[int, ...]:

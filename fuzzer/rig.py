@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from concurrent.futures import Executor, wait
 from pathlib import Path
 from queue import SimpleQueue
-from tempfile import TemporaryDirectory
+from secrets import token_hex
+from tempfile import gettempdir
 
 import httpx
 
@@ -36,8 +38,8 @@ class Rig:
         _check(options)
         self.numerics = options.numerics or _usual_numerics(options)
         self._files = None if options.target else model_files(options)
-        self._slot_files = TemporaryDirectory(prefix="stalefuzz-slots-")
-        self._flags = self._target_flags()
+        self._slot_files = Path(gettempdir()) / f"stalefuzz-slots-{token_hex(8)}"
+        self._flags = self._flags_with(())
         self._reference_flags = reference_flags(self._flags) if self._flags is not None else None
         self._target: Target | None = None
         self._reference: Reference | None = None
@@ -70,6 +72,7 @@ class Rig:
 
     def start(self, pool: Executor) -> tuple[Target, Reference]:
         """Bring up target and reference side by side."""
+        self._slot_files.mkdir(mode=0o700)
         if self._options.target:
             self._target = Target(LlamaServer, url=self._options.target, notice=self.notices.put)
             self._reference = self._attach_reference()
@@ -88,11 +91,11 @@ class Rig:
         self._target = Target(self._connect, process=self._launch(self._flags), notice=self.notices.put)
         return self._target
 
-    def start_fresh(self, further: tuple[str, ...] = ()) -> Target:
-        """Another target with the same settings and ``further`` flags before them."""
-        assert self._flags is not None
-        flags = parse_flags(further).with_defaults(self._flags)
-        return Target(self._connect, process=self._launch(flags))
+    def start_fresh(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> Target:
+        """Another target: ``further`` flags before all others, those of ``setting`` before our defaults only."""
+        flags = self._flags_with(setting)
+        assert flags is not None
+        return Target(self._connect, process=self._launch(parse_flags(further).with_defaults(flags)))
 
     @property
     def can_start(self) -> bool:
@@ -105,18 +108,19 @@ class Rig:
             self._target.close()
         if self._reference_process is not None:
             self._reference_process.stop()
-        self._slot_files.cleanup()
+        shutil.rmtree(self._slot_files, ignore_errors=True)
 
-    def settings(self) -> Settings:
-        """What a finding records about the server."""
+    def settings(self, setting: tuple[str, ...] = ()) -> Settings:
+        """What a finding records about a server started with the flags of ``setting``."""
+        flags = self._flags_with(setting)
         return Settings(
             engine=ENGINE,
             version=self._server_version(),
-            flags=portable(self._flags) if self._flags is not None else [],
+            flags=portable(flags) if flags is not None else [],
             model=self._files.model_name if self._files is not None else "",
             adapters=list(self._files.adapter_names) if self._files is not None else [],
             numerics=self.numerics,
-            embedded=embedded_fields(self._flags) if self._flags is not None else {},
+            embedded=embedded_fields(flags) if flags is not None else {},
         )
 
     def target_record(self) -> TargetRecord:
@@ -141,11 +145,12 @@ class Rig:
             launch=self._command(self._reference_flags),
         )
 
-    def _target_flags(self) -> LlamaFlags | None:
+    def _flags_with(self, setting: tuple[str, ...]) -> LlamaFlags | None:
         if self._files is None:
             return None
         user = parse_flags(self._options.server_flags, keep_unknown=self._options.binary is not None)
-        return target_flags(user, self._files, Path(self._slot_files.name), exact=self.numerics is Numerics.EXACT)
+        user = user.with_defaults(parse_flags(setting))
+        return target_flags(user, self._files, self._slot_files, exact=self.numerics is Numerics.EXACT)
 
     def _launch(self, flags: LlamaFlags) -> LaunchedServer:
         binary = self._options.binary
@@ -218,10 +223,11 @@ def _check_attached(options: ServerOptions) -> None:
 def _check_url(flag: str, url: str) -> None:
     try:
         parsed = httpx.URL(url)
-        usable = parsed.scheme in ("http", "https") and parsed.host != "" and (parsed.port or 0) < 2**16
     except httpx.InvalidURL:
-        usable = False
-    if not usable:
+        raise UsageError(f"{flag} {url} is no address of a server; write http://HOST:PORT") from None
+    if parsed.userinfo:
+        raise UsageError(f"{flag}: a user name or a password in the URL would end up in reports; leave it out")
+    if parsed.scheme not in ("http", "https") or not parsed.host or (parsed.port or 0) >= 2**16:
         raise UsageError(f"{flag} {url} is no address of a server; write http://HOST:PORT")
 
 

@@ -1,20 +1,20 @@
-"""Several legs of one run as one record: the worst verdict, all findings, counts added up."""
+"""The cells of a matrix as one record: the worst verdict, all findings, counts added up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from oracles.evidence import Verdict
-from reports.record import FindingRecord, LegRecord, Requests, Reuse, RunRecord
+from reports.record import CellRecord, FindingRecord, Requests, Reuse, RunRecord
 
 
-def merged(records: Mapping[str, RunRecord], legs: Sequence[str]) -> RunRecord:
-    """The record of the legs that ran, of all that were to run."""
+def merged(records: Mapping[str, RunRecord], cells: Sequence[str]) -> RunRecord:
+    """The record of the cells that ran, of all that were to run."""
     runs = list(records.values())
     first = runs[0]
     return RunRecord(
-        verdict=_verdict(records, legs),
-        reasons=_reasons(records, legs),
+        verdict=_verdict(records, cells),
+        reasons=_reasons(records, cells),
         seed=first.seed,
         elapsed_s=round(sum(run.elapsed_s for run in runs), 3),
         numerics=", ".join(dict.fromkeys(run.numerics for run in runs if run.numerics)),
@@ -37,29 +37,29 @@ def merged(records: Mapping[str, RunRecord], legs: Sequence[str]) -> RunRecord:
         findings=_findings(runs),
         baseline_fixed=_union(run.baseline_fixed for run in runs),
         baseline_unseen=[name for name in first.baseline_unseen if all(name in run.baseline_unseen for run in runs)],
-        legs=[_leg(name, run) for name, run in records.items()],
+        matrix=[_cell(name, run) for name, run in records.items()],
     )
 
 
-def _leg(name: str, run: RunRecord) -> LegRecord:
+def _cell(name: str, run: RunRecord) -> CellRecord:
     target = f"{run.target.engine} {run.target.version}" if run.target is not None else ""
     flags = " ".join(run.settings.flags) if run.settings is not None else ""
     model = run.settings.model if run.settings is not None else ""
     findings = [finding.id for finding in run.findings]
-    return LegRecord(name, str(run.verdict), run.steps, findings, target, model, flags)
+    return CellRecord(name, str(run.verdict), run.steps, findings, target, model, flags)
 
 
-def _verdict(records: Mapping[str, RunRecord], legs: Sequence[str]) -> Verdict:
+def _verdict(records: Mapping[str, RunRecord], cells: Sequence[str]) -> Verdict:
     verdicts = {run.verdict for run in records.values()}
     if Verdict.FINDING in verdicts:
         return Verdict.FINDING
-    missing = any(name not in records for name in legs)
+    missing = any(name not in records for name in cells)
     return Verdict.INCONCLUSIVE if missing or Verdict.INCONCLUSIVE in verdicts else Verdict.CLEAN
 
 
-def _reasons(records: Mapping[str, RunRecord], legs: Sequence[str]) -> list[str]:
+def _reasons(records: Mapping[str, RunRecord], cells: Sequence[str]) -> list[str]:
     reasons = [f"{name}: {reason}" for name, run in records.items() for reason in run.reasons]
-    return reasons + [f"{name}: was not run" for name in legs if name not in records]
+    return reasons + [f"{name}: was not run" for name in cells if name not in records]
 
 
 def _union(lists: Iterable[list[str]]) -> list[str]:
@@ -80,7 +80,7 @@ def _coverage(runs: Sequence[RunRecord]) -> dict[str, dict[str, int]]:
 
 
 def _findings(runs: Sequence[RunRecord]) -> list[FindingRecord]:
-    """Each bug once; the first leg that showed it speaks for it."""
+    """Each bug once; the first cell that showed it speaks for it."""
     unique: dict[str, FindingRecord] = {}
     for run in runs:
         for finding in run.findings:

@@ -219,7 +219,7 @@ class SuspectRecord(msgspec.Struct, frozen=True):
     story: list[str]
 
 
-class LegRecord(msgspec.Struct, frozen=True):
+class CellRecord(msgspec.Struct, frozen=True):
     """One target with one combination of a matrix; its own record is in the folder of its name."""
 
     name: str
@@ -256,10 +256,10 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """Operation by situation: how often each was exercised in it."""
     series: list[Sample] = []
     redacted: bool = False
-    legs: list[LegRecord] = []
+    matrix: list[CellRecord] = []
     """Of a run over several targets or settings; counts and findings are those of all of them."""
-    rounds: int = 0
-    """Rounds explored, so that a resumed run goes on behind them."""
+    resumed: int = 0
+    """How often the run was gone on with; each time with other plans."""
     baseline_fixed: list[str] = []
     """Known findings that were replayed and no longer reproduce."""
     baseline_unseen: list[str] = []

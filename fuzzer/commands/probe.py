@@ -23,12 +23,13 @@ def probe_command(options: ServerOptions) -> Exit:
     rig = Rig(options)
     screen = console()
     screen.print(rig.in_words(), style="dim", highlight=False)
-    with interruptible(), ExitStack() as stack:
+    with interruptible() as interruption, ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(1))
         target, reference = rig.start(stack.enter_context(ThreadPoolExecutor(2)))
         stack.callback(reference.close)
         stack.callback(rig.stop)
-        calibration = calibrate(Differential(target, reference, Noise(()), pool=pool), rig.numerics)
+        differential = Differential(target, reference, Noise(()), pool=pool)
+        calibration = calibrate(differential, rig.numerics, interruption.check)
         record = Probed(0.0, rig.target_record(), rig.reference_record(), calibration.noise, rig.numerics, 0)
         screen.print(probe_block(record), highlight=False, soft_wrap=True, end="")
         largest = max((bound.largest for bound in calibration.noise.bounds), default=0.0)

@@ -16,7 +16,7 @@ from fuzzer.differential import Differential
 from fuzzer.errors import StalefuzzError
 from fuzzer.exit_status import Exit
 from fuzzer.finding_file import options_for, plan_of, read_finding
-from fuzzer.interrupts import interruptible
+from fuzzer.interrupts import Interruption, interruptible
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
 from oracles.arms import control_arm
@@ -48,9 +48,9 @@ def replay_command(files: Sequence[Path], options: ServerOptions) -> Exit:
     """Replay each file and print one line for each; nothing is moved or deleted."""
     screen = console()
     results = []
-    with interruptible():
+    with interruptible() as interruption:
         for path in files:
-            replayed = _replay_file(path, options)
+            replayed = _replay_file(path, options, interruption)
             results.append(replayed.result)
             line = Text(f"{replayed.result:<10} ", style=_STYLES[replayed.result])
             line.append(f"{path}  {printable(replayed.why)}", style="default")
@@ -68,30 +68,28 @@ def exit_of(results: Sequence[Result]) -> Exit:
     return Exit.INCONCLUSIVE if Result.ERROR in results else Exit.CLEAN
 
 
-def _replay_file(path: Path, options: ServerOptions) -> Replayed:
+def _replay_file(path: Path, options: ServerOptions, interruption: Interruption) -> Replayed:
     try:
         finding = read_finding(path)
         rig = Rig(options_for(finding, options))
         with ExitStack() as stack:
-            return _replay(finding, rig, stack)
+            return _replay(finding, rig, stack, interruption)
     except StalefuzzError as error:
         return Replayed(Result.ERROR, str(error))
 
 
-def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack) -> Replayed:
+def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack, interruption: Interruption) -> Replayed:
     pool = stack.enter_context(ThreadPoolExecutor(1))
     target, reference = rig.start(stack.enter_context(ThreadPoolExecutor(2)))
     stack.callback(reference.close)
     stack.callback(rig.stop)
     differential = Differential(target, reference, Noise(()), pool=pool)
-    calibration = calibrate(differential, rig.numerics)
-    differential.noise = calibration.noise
+    differential.noise = calibrate(differential, rig.numerics, interruption.check).noise
     lacks = _lacks(finding, target.server.capabilities.adapters)
-    return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, differential, calibration.hits)
+    return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, differential)
 
 
-def _judged(finding: FindingRecord, differential: Differential, hits: int) -> Replayed:
-    """``hits``: requests before the plan that reused something, all of them lawfully."""
+def _judged(finding: FindingRecord, differential: Differential) -> Replayed:
     plan, wrong = plan_of(finding), finding.wrong - 1
     shown = [not differential.run(plan).arm(wrong).clean for _ in range(_TRIALS)]
     if any(shown):
@@ -102,8 +100,6 @@ def _judged(finding: FindingRecord, differential: Differential, hits: int) -> Re
         return Replayed(Result.FIXED, right)
     if lawful.reused:
         return Replayed(Result.FIXED, f"{right}; lawful reuse of {lawful.reused} tokens works")
-    if hits:
-        return Replayed(Result.FIXED, f"{right}; the server reuses ({hits} requests before), but no longer here")
     return Replayed(Result.ERROR, "nothing was reused, not even where that is lawful: this tests nothing")
 
 

@@ -11,18 +11,18 @@ import msgspec
 from rich.console import Console
 
 from fuzzer.baseline import NOTHING as KNOWS_NOTHING
-from fuzzer.baseline import Baseline, read_baseline
+from fuzzer.baseline import read_baseline
 from fuzzer.clock import Clock
 from fuzzer.commands.report import read_run
-from fuzzer.configuration import Leg
+from fuzzer.configuration import Cell
 from fuzzer.corpus import NOTHING as EMPTY
-from fuzzer.corpus import Corpus, from_suspects, read_corpus
+from fuzzer.corpus import from_suspects, read_corpus
 from fuzzer.errors import UsageError
 from fuzzer.exit_status import Exit, exit_of
 from fuzzer.interrupts import interruptible
 from fuzzer.options import RunOptions
 from fuzzer.rig import Rig
-from fuzzer.run import Run
+from fuzzer.run import Given, Run
 from reports.console import console
 from reports.events import Event, Found
 from reports.folder import Store, write_finding
@@ -36,46 +36,38 @@ from reports.terminal import Terminal, baseline_block
 from scenarios.library.catalogue import SCENARIOS, by_name
 
 
-class Prepared(msgspec.Struct, frozen=True):
-    """What a run is given besides its options and servers."""
-
-    baseline: Baseline
-    corpus: Corpus
-    earlier: RunRecord | None
-
-
-def run_command(options: RunOptions, legs: Sequence[Leg] = ()) -> Exit:
-    """Run and report, one leg or several; raises StalefuzzError where nothing could be run."""
+def run_command(options: RunOptions, cells: Sequence[Cell] = ()) -> Exit:
+    """Run and report, on one server or a matrix of them; raises StalefuzzError where nothing could be run."""
     _check_scenarios(options.scenarios)
-    prepared = _prepare(options)
-    legs = legs or [Leg("", options.servers)]
-    rigs = [Rig(leg.servers) for leg in legs]
+    given = _prepare(options)
+    cells = cells or [Cell("", options.servers)]
+    rigs = [Rig(cell.servers) for cell in cells]
     screen = console()
-    if prepared.baseline.expired or prepared.corpus.skipped:
-        screen.print(baseline_block(_expired(prepared), prepared.corpus.skipped), highlight=False, soft_wrap=True)
-    if len(legs) == 1:
-        record, status = _run(options, rigs[0], prepared, screen)
+    if given.baseline.expired or given.corpus.skipped:
+        screen.print(baseline_block(_expired(given), given.corpus.skipped), highlight=False, soft_wrap=True)
+    if len(cells) == 1:
+        record, status = _run(options, rigs[0], given, screen)
     else:
-        record, status = _run_legs(options, list(zip(legs, rigs, strict=True)), prepared, screen)
+        record, status = _run_matrix(options, list(zip(cells, rigs, strict=True)), given, screen)
     append_to_step_summary(summary(_shown(options, record)))
     return status if status is not None else exit_of(record)
 
 
-def _prepare(options: RunOptions) -> Prepared:
+def _prepare(options: RunOptions) -> Given:
     known = KNOWS_NOTHING if options.baseline is None else read_baseline(options.baseline, datetime.date.today())
     corpus = EMPTY if options.corpus is None else read_corpus(options.corpus)
     earlier = read_run(options.out) if options.resume else None
     if earlier is not None:
         corpus = msgspec.structs.replace(corpus, entries=(*from_suspects(earlier.suspects), *corpus.entries))
         earlier.suspects = []
-    return Prepared(known, corpus, earlier)
+    return Given(known, corpus, earlier)
 
 
-def _run(options: RunOptions, rig: Rig, prepared: Prepared, screen: Console) -> tuple[RunRecord, Exit | None]:
+def _run(options: RunOptions, rig: Rig, given: Given, screen: Console) -> tuple[RunRecord, Exit | None]:
     """One run with its own folder; the status is None unless the user ended it."""
     store = _store(options)
     status: Exit | None = None
-    with interruptible(), Terminal(screen, options.out) as terminal:
+    with interruptible() as interruption, Terminal(screen, options.out) as terminal:
 
         def sink(event: Event) -> None:
             shown = redacted_event(event) if options.redact else event
@@ -84,15 +76,7 @@ def _run(options: RunOptions, rig: Rig, prepared: Prepared, screen: Console) -> 
             store.event(shown)
             terminal.event(shown)
 
-        run = Run(
-            options,
-            rig,
-            sink,
-            lambda record: store.run(_shown(options, record)),
-            baseline=prepared.baseline,
-            corpus=prepared.corpus,
-            earlier=prepared.earlier,
-        )
+        run = Run(options, rig, interruption, sink, lambda record: store.run(_shown(options, record)), given)
         try:
             run.execute()
         except KeyboardInterrupt:
@@ -105,23 +89,23 @@ def _run(options: RunOptions, rig: Rig, prepared: Prepared, screen: Console) -> 
     return run.record, status
 
 
-def _run_legs(
-    options: RunOptions, legs: list[tuple[Leg, Rig]], prepared: Prepared, screen: Console
+def _run_matrix(
+    options: RunOptions, cells: list[tuple[Cell, Rig]], given: Given, screen: Console
 ) -> tuple[RunRecord, Exit | None]:
-    """Every leg in a folder of its own, sharing the time; the folder above holds them merged."""
+    """Every cell in a folder of its own, sharing the time; the folder above holds them merged."""
     clock = Clock(options.time_s)
     records: dict[str, RunRecord] = {}
     status: Exit | None = None
-    for at, (leg, rig) in enumerate(legs):
-        left = max(options.time_s - clock.elapsed(), 1.0) / (len(legs) - at)
-        screen.print(f"leg {leg.name}, {at + 1} of {len(legs)}", style="bold", highlight=False)
-        mine = msgspec.structs.replace(options, servers=leg.servers, out=options.out / leg.name, time_s=left)
-        records[leg.name], status = _run(mine, rig, prepared, screen)
-        new = any(not finding.known for finding in records[leg.name].findings)
+    for at, (cell, rig) in enumerate(cells):
+        left = max(options.time_s - clock.elapsed(), 1.0) / (len(cells) - at)
+        screen.print(f"{cell.name}, {at + 1} of {len(cells)}", style="bold", highlight=False)
+        mine = msgspec.structs.replace(options, servers=cell.servers, out=options.out / cell.name, time_s=left)
+        records[cell.name], status = _run(mine, rig, given, screen)
+        new = any(not finding.known for finding in records[cell.name].findings)
         if status is not None or (options.fail_fast and new):
             break
-    record = merged(records, [leg.name for leg, _ in legs])
-    _write_merged(options, record, [rig for _, rig in legs])
+    record = merged(records, [cell.name for cell, _ in cells])
+    _write_merged(options, record, [rig for _, rig in cells])
     return record, status
 
 
@@ -164,5 +148,5 @@ def _check_scenarios(names: tuple[str, ...]) -> None:
             raise UsageError(f"there is no scenario called {name!r}; known: {known}")
 
 
-def _expired(prepared: Prepared) -> list[str]:
-    return [f"{entry.id} ({entry.reason}), {entry.expires}" for entry in prepared.baseline.expired]
+def _expired(given: Given) -> list[str]:
+    return [f"{entry.id} ({entry.reason}), {entry.expires}" for entry in given.baseline.expired]

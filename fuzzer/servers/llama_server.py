@@ -27,21 +27,19 @@ _SPECIAL_TOKENS = 4
 """Unknown, start, end and newline come first in the vocabularies that we write and in most others."""
 _FIELDS = ["completion_probabilities", "timings", "id_slot"]
 """All that is read of an answer; the rest, the prompt and every setting again, is not sent then."""
-_ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
-_REQUESTS: dict[Sampling, dict[str, Any]] = {
-    Sampling.PENALTIES: {"repeat_penalty": 1.5, "repeat_last_n": 64, "presence_penalty": 0.5},
-    Sampling.GRAMMAR: {"grammar": "root ::= [a-z ]*"},
-    Sampling.SEEDED: {"temperature": 1.0, "seed": 7},
-}
-
-
-_TASKS: dict[Task, tuple[str, dict[str, Any]]] = {
+_TASKS: dict[Task, tuple[str, Any]] = {
     Task.TOKENIZE: ("/tokenize", {"content": "a b c"}),
     Task.EMBEDDING: ("/embedding", {"content": "a b c"}),
     Task.CHAT: (
         "/v1/chat/completions",
         {"messages": [{"role": "user", "content": "a b c"}], "max_tokens": 2, "temperature": 0},
     ),
+}
+_ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
+_REQUESTS: dict[Sampling, dict[str, Any]] = {
+    Sampling.PENALTIES: {"repeat_penalty": 1.5, "repeat_last_n": 64, "presence_penalty": 0.5},
+    Sampling.GRAMMAR: {"grammar": "root ::= [a-z ]*"},
+    Sampling.SEEDED: {"temperature": 1.0, "seed": 7},
 }
 
 
@@ -63,15 +61,15 @@ class _Completion(msgspec.Struct, frozen=True):
     id_slot: int | None = None
 
 
-class _Text(msgspec.Struct, frozen=True):
-    content: str
-
-
 class _Chunk(msgspec.Struct, frozen=True):
     completion_probabilities: list[_Chosen] = []
     timings: _Timings | None = None
     id_slot: int | None = None
     error: Any = None
+
+
+class _Text(msgspec.Struct, frozen=True):
+    content: str
 
 
 class _Default(msgspec.Struct, frozen=True):
@@ -94,6 +92,10 @@ class _SlotFile(msgspec.Struct, frozen=True):
     n_saved: int | None = None
     n_restored: int | None = None
     n_erased: int | None = None
+
+    @property
+    def count(self) -> int | None:
+        return next((n for n in (self.n_saved, self.n_restored, self.n_erased) if n is not None), None)
 
 
 class LlamaServer:
@@ -123,8 +125,9 @@ class LlamaServer:
     def complete(self, request: Request) -> Observation:
         """Send one request and wait for the whole answer; tokens, top-k lists and counts as the server gives them."""
         answer = decode(self._connection.post(self.path, self.body(request)), _Completion)
-        positions = [_position(chosen) for chosen in answer.completion_probabilities]
-        return _observation(positions, answer.timings, answer.id_slot)
+        return _observation(
+            [_position(chosen) for chosen in answer.completion_probabilities], answer.timings, answer.id_slot
+        )
 
     def stream(self, request: Request, watcher: Watcher) -> Observation:
         """Send one request on a connection of its own and tell ``watcher`` each token as it comes."""
@@ -142,17 +145,14 @@ class LlamaServer:
 
     def perform(self, operation: Operation) -> int | None:
         """Do an operation that is no request; tokens saved, restored or erased, where that is what it does."""
-        post = self.post_of(operation)
-        if post is None:
+        wire = self.action(operation)
+        if wire is None:
             raise RequestRefused(f"llama-server cannot do {operation}")
-        content = self._connection.post(*post)
-        if not isinstance(operation, (Save, Restore, Erase)):
-            return None
-        done = decode(content, _SlotFile)
-        return {Save: done.n_saved, Restore: done.n_restored, Erase: done.n_erased}[type(operation)]
+        content = self._connection.post(*wire)
+        return decode(content, _SlotFile).count if isinstance(operation, (Save, Restore, Erase)) else None
 
-    def post_of(self, operation: Operation) -> tuple[str, Any] | None:
-        """Route and JSON of an operation that is no request."""
+    def action(self, operation: Operation) -> tuple[str, Any] | None:
+        """Route and JSON of an operation that is no request; None for one that this server cannot do."""
         match operation:
             case SetScales(scales=scales):
                 return "/lora-adapters", _lora(scales)
@@ -164,7 +164,8 @@ class LlamaServer:
                 return f"/slots/{slot}?action=erase", {}
             case Other(task=task):
                 return _TASKS[task]
-        return None
+            case _:
+                return None
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
@@ -235,7 +236,7 @@ class LlamaServer:
 
     def _allows(self, task: Task) -> bool:
         try:
-            self._connection.post(*_TASKS[task])
+            self.perform(Other(task))
         except RequestRefused:
             return False
         return True

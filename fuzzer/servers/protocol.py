@@ -82,6 +82,10 @@ class Server(Protocol):
         """Do an operation that is no request; a count of what it did, where the server tells one."""
         ...
 
+    def action(self, operation: Operation) -> tuple[str, Any] | None:
+        """Route and JSON body of an operation that is no request; None for what this server cannot do by one POST."""
+        ...
+
     @property
     def path(self) -> str:
         """The route that completions are posted to."""
@@ -89,10 +93,6 @@ class Server(Protocol):
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
-        ...
-
-    def post_of(self, operation: Operation) -> tuple[str, Any] | None:
-        """Route and JSON of an operation that is no request; None where it is not one plain POST."""
         ...
 
     def text_of(self, token: int) -> str | None:

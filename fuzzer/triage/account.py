@@ -93,7 +93,7 @@ def _request(operation: Complete, prompt: tuple[int, ...], *, reuse: bool = True
 
 
 def _administration(server: Server, operation: Operation, step: int) -> WireRequest:
-    post = server.post_of(operation)
+    post = server.action(operation)
     if post is None:
         raise _NotPlain
     return WireRequest(step, *post, sets=isinstance(operation, _SETTERS))

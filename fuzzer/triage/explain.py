@@ -23,7 +23,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
     necessary: tuple[Element, ...]
     source: StaleSource | None
-    donor: int | None
+    donor: int | None = None
     """The earlier step that most likely lent its state, where no run could prove it."""
     ablations: tuple[AblationRecord, ...] = ()
     """Every element that was tried, also those that can go."""
@@ -35,15 +35,15 @@ def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Exp
     candidates = _candidates(plan, wrong, outcome)
     donor = source.step if source is not None else next(iter(candidates), None)
     tried = [
-        AblationRecord(ablation.element, not wrong_again(live, ablation.plan, ablation.step))
+        (ablation.element, not wrong_again(live, ablation.plan, ablation.step))
         for ablation in ablations(plan, wrong, donor)
     ]
-    necessary = [Element(ablation.element) for ablation in tried if ablation.clean]
-    necessary += inherent(plan, wrong)
+    necessary = [element for element, clean in tried if clean] + inherent(plan, wrong)
     spelling = spelling_of(plan.operations[wrong], live.target.server.capabilities.adapters)
     if spelling is not None and len(plan.operations) == 1:
         necessary.append(spelling)
-    return Explanation(tuple(necessary), source, donor, tuple(tried))
+    table = tuple(AblationRecord(element, clean) for element, clean in tried)
+    return Explanation(tuple(necessary), source, donor, table)
 
 
 def mitigations(lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str, ...]]) -> tuple[Mitigation, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -77,22 +77,22 @@ class Rounding(msgspec.Struct, frozen=True):
 
 
 class Triage:
-    """Investigates suspects of one run; knows the findings made so far by their fingerprint."""
+    """Investigates suspects on one target; ``known`` are the fingerprints of the findings made so far."""
 
     def __init__(
         self,
         lab: Lab,
         numerics: Numerics,
+        known: Collection[str],
         *,
         out_of_time: Callable[[], bool],
         elapsed: Callable[[], float],
-        known: Iterable[str] = (),
     ) -> None:
         self._lab = lab
+        self._known = known
         self._numerics = numerics
         self._out_of_time = out_of_time
         self._elapsed = elapsed
-        self._known = set(known)
 
     @property
     def noise(self) -> Noise:
@@ -123,7 +123,6 @@ class Triage:
         decision = decide(confirmation.evidence)
         if decision.verdict is not Verdict.FINDING:
             return _unconfirmed(minimal.outcome, confirmation.suspect, decision.reason)
-        self._known.add(name)
         helps = mitigations(self._lab, minimal.plan, minimal.wrong, case.switches)
         server = self._lab.live.target.server
         finding = _finding(name, minimal, why, confirmation, helps, original, case, self._elapsed(), server)
@@ -281,8 +280,8 @@ def _source_record(plan: Plan, why: Explanation) -> SourceRecord | None:
 
 def _step_record(step: Step) -> StepRecord:
     if not isinstance(step.outcome, Observation):
-        error = step.outcome.reason if isinstance(step.outcome, Failure) else None
-        return StepRecord(None, None, len(step.prompt), [], error=error)
+        reason = step.outcome.reason if isinstance(step.outcome, Failure) else None
+        return StepRecord(None, None, len(step.prompt), [], error=reason)
     answer = step.outcome
     return StepRecord(answer.reused, answer.computed, len(step.prompt), list(answer.tokens), answer.slot, answer.ms)
 

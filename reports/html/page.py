@@ -10,7 +10,6 @@ from importlib.resources import files
 
 import msgspec
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
-from markupsafe import Markup
 
 from reports import prose
 from reports.escaping import printable
@@ -75,8 +74,8 @@ def render(record: RunRecord, scripts: Mapping[str, Scripts], happenings: Happen
     return _template().render(
         record=record,
         policy=_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
+        style=style,
+        script=script,
         findings=views,
         findings_left_out=len(record.findings) - len(views),
         suspects=record.suspects[:_MOST_SUSPECTS],
@@ -169,9 +168,9 @@ def _hash_source(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _body(text: str) -> Markup:
+def _body(text: str) -> str:
     """Escaped for the inside of an element, where quotes may stay: they are a fifth of every script."""
-    return Markup(printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 @cache

@@ -49,6 +49,7 @@ def refused(run: Ended, status: int, *named: str) -> None:
         (["run", "--target", "localhost"], ["localhost", "http://"]),
         (["run", "--target", "http://[::"], ["http://[::"]),
         (["run", "--target", "http://h:99999999"], ["http://h:99999999"]),
+        (["run", "--target", "http://me:secret@x"], ["password"]),
         (["run", "--target", "http://x", "--reference", "y"], ["--reference y"]),
         (["run", "--target", "http://x", "--", "--cache-ram", "0"], ["--target"]),
         (["run", "--cache-ram", "0"], ["--cache-ram", "--"]),

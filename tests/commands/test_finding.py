@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_what_the_user_sees(found: Ended) -> None:
         "FINDING d05d71  adapter scale of an evicted entry        5 of 5 · right without history · reuse witnessed"
     )
     assert [line[:15] for line in block[1:4]] == ["  1  complete P", "  2  complete Q", "  3  complete P"]
-    assert block[3].endswith("<- wrong by # (bound 1e-04)")
+    assert re.search(r"<- wrong by # \(bound \de-04\)$", block[3])
     assert block[4].startswith("  Step 3 was answered with the state that step 1 computed at a=0: with step 1 at a=")
     assert block[5] == (
         "  Needs: the prefix that steps 1 and 3 share; the scale change between steps 1 and 3; another request in "
@@ -140,13 +141,15 @@ def test_replay_reproduces(finding_file: Path, tmp_path: Path) -> None:
 
 
 def test_replay_takes_server_flags(finding_file: Path, tmp_path: Path) -> None:
-    replayed = stalefuzz("replay", finding_file, "--", "--cache-ram", "0", folder=tmp_path)
+    """With two slots each prompt keeps its own, where the server's guard works and lawful reuse goes on."""
+    replayed = stalefuzz("replay", finding_file, "--", "-np", "2", folder=tmp_path)
     assert replayed.status == 0
     assert replayed.stdout.startswith("FIXED ")
 
 
-def test_replay_cannot_tell_where_nothing_is_reused(finding_file: Path, tmp_path: Path) -> None:
-    replayed = stalefuzz("replay", finding_file, "--", "--no-cache-prompt", folder=tmp_path)
+@pytest.mark.parametrize("flags", [["--no-cache-prompt"], ["--cache-ram", "0"]])
+def test_replay_cannot_tell_where_nothing_is_reused(finding_file: Path, tmp_path: Path, flags: list[str]) -> None:
+    replayed = stalefuzz("replay", finding_file, "--", *flags, folder=tmp_path)
     assert replayed.status == 3
     assert replayed.stdout.startswith("ERROR ")
     assert "nothing was reused" in replayed.stdout

@@ -1,0 +1,1 @@
+"""How fast, how lean and how small: measurements on the real server, run by ``make bench``."""

@@ -1,0 +1,69 @@
+"""Block and continue: a round leaves out one necessary element of each bug that is already known.
+
+A shallow bug is met again in every round and hides the deeper ones behind it. Left out is one element a bug and a
+round, at random, so that a second bug which shares all but one element with the first is still reached.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from scenarios.operations import KINDS, Sampling
+from scenarios.swarm import Profile
+
+_ENVIRONMENT = ("scale-change", "adapter-change", "setting-between")
+_GROUPS = {"start": ("start", "await", "join", "abort"), "save": ("save", "restore")}
+
+
+def blocked(profile: Profile, known: Sequence[Sequence[str]], rng: random.Random) -> Profile:
+    """The profile without one necessary element of each known bug; as it is where none can be left out."""
+    for elements in known:
+        able = [element for element in elements if _can_block(element)]
+        if able:
+            profile = _without(profile, rng.choice(able), rng)
+    return profile
+
+
+def _can_block(element: str) -> bool:
+    special = ("salt-change", "growth", "pin", "sampling", "empty-list", "left-out", "partial-list")
+    return element in _ENVIRONMENT or element in KINDS or element in special
+
+
+def _without(profile: Profile, element: str, rng: random.Random) -> Profile:
+    if element in _ENVIRONMENT:
+        return _one_environment(profile, rng)
+    if element in KINDS:
+        return _without_kinds(profile, _GROUPS.get(element, (element,)))
+    if element == "growth":
+        return _without_kinds(profile, ("grow",))
+    if element == "pin":
+        return msgspec.structs.replace(profile, slots=())
+    if element == "sampling":
+        return msgspec.structs.replace(profile, samplings=(Sampling.PLAIN,))
+    if element == "salt-change":
+        return msgspec.structs.replace(profile, salts=profile.salts[:1])
+    return _spelled_in_full(profile)
+
+
+def _one_environment(profile: Profile, rng: random.Random) -> Profile:
+    explicit = [spelling for spelling in profile.spellings if spelling is not None]
+    one = rng.choice(explicit) if explicit else profile.spellings[0]
+    kept = _without_kinds(profile, ("set_scales",))
+    return msgspec.structs.replace(kept, spellings=(one,))
+
+
+def _without_kinds(profile: Profile, kinds: Sequence[str]) -> Profile:
+    kept = tuple(kind for kind in profile.kinds if kind not in kinds) or ("complete",)
+    if "set_scales" in kinds:
+        spellings = tuple(spelling for spelling in profile.spellings if spelling is not None)
+        profile = msgspec.structs.replace(profile, spellings=spellings or profile.spellings, global_scales=())
+    return msgspec.structs.replace(profile, kinds=kept)
+
+
+def _spelled_in_full(profile: Profile) -> Profile:
+    longest = max((len(spelling) for spelling in profile.spellings if spelling is not None), default=0)
+    full = tuple(spelling for spelling in profile.spellings if spelling is not None and len(spelling) == longest)
+    return msgspec.structs.replace(profile, spellings=full or profile.spellings)

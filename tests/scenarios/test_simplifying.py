@@ -1,0 +1,90 @@
+"""What one step simpler means, aspect by aspect."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from making import ask, path, plan_of, plans
+
+from scenarios.plans import Plan
+from scenarios.simplify import (
+    ASPECTS,
+    GENEROUS,
+    Aspect,
+    fewer_operations,
+    fewer_tokens,
+    generous,
+    shorter_segments,
+    simpler_paths,
+    simpler_scales,
+)
+
+P, Q = path(0, ("a", 5)), path(1, ("a", 5))
+
+
+@pytest.mark.parametrize("aspect", ASPECTS, ids=lambda aspect: aspect.__name__)
+@given(plan=plans)
+def test_no_candidate_is_the_plan_itself(aspect: Aspect, plan: Plan) -> None:
+    assert plan not in list(aspect(plan))
+
+
+@given(plans)
+def test_a_generous_plan_is_long_and_answers_short(plan: Plan) -> None:
+    for operation in generous(plan).operations:
+        assert operation.tokens == 1
+        assert {segment.length for segment in operation.prompt.segments} <= {GENEROUS}
+
+
+def test_every_single_operation_can_go_and_half_of_them_at_once() -> None:
+    plan = plan_of(*(ask(path(root)) for root in range(4)))
+    sizes = [len(candidate.operations) for candidate in fewer_operations(plan)]
+    assert sizes[0] == 2
+    assert sizes.count(3) == 4
+
+
+def test_shared_values_change_together_before_they_change_alone() -> None:
+    plan = plan_of(ask(P, 0.25), ask(Q, 0.5), ask(P, 0.25))
+    both_off = plan_of(ask(P, 0.0), ask(Q, 0.5), ask(P, 0.0))
+    first_off = plan_of(ask(P, 0.0), ask(Q, 0.5), ask(P, 0.25))
+    candidates = list(simpler_scales(plan))
+    assert candidates.index(both_off) < candidates.index(first_off)
+
+    shorter = [*shorter_segments(plan)]
+    both = plan_of(ask(path(0, ("a", 1)), 0.25), ask(Q, 0.5), ask(path(0, ("a", 1)), 0.25))
+    one = plan_of(ask(path(0, ("a", 1)), 0.25), ask(Q, 0.5), ask(P, 0.25))
+    assert shorter.index(both) < shorter.index(one)
+
+
+def test_scales_get_simpler_towards_zero_one_and_a_half() -> None:
+    lone = {candidate.operations[0].scales[0].scale for candidate in simpler_scales(plan_of(ask(P, 0.25)))}
+    assert lone == {0.0, 1.0, 0.5}
+    assert list(simpler_scales(plan_of(ask(P, 0.0)))) == []
+
+
+def test_the_first_adapter_is_the_simplest() -> None:
+    assert plan_of(ask(P, 1.0, 0.0)) in list(simpler_scales(plan_of(ask(P, 0.0, 1.0))))
+
+
+def test_paths_lose_segments_and_take_over_earlier_ones() -> None:
+    longer = path(0, ("a", 5), ("b", 2))
+    candidates = list(simpler_paths(plan_of(ask(P), ask(longer))))
+    assert plan_of(ask(P), ask(path(0, ("b", 2)))) in candidates
+    assert plan_of(ask(P), ask(P)) in candidates
+
+
+@given(plans)
+def test_every_length_and_every_count_is_lowered_by_one(plan: Plan) -> None:
+    """So that a plan that the reducer leaves is minimal in each number alone."""
+    lengths = {segment.length for operation in plan.operations for segment in operation.prompt.segments}
+    lowered = [*shorter_segments(plan), *fewer_tokens(plan)]
+    if max(lengths, default=1) > 1 or any(operation.tokens > 1 for operation in plan.operations):
+        assert lowered
+    for at, operation in enumerate(plan.operations):
+        for where, segment in enumerate(operation.prompt.segments):
+            if segment.length > 1:
+                assert any(_length(candidate, at, where) == segment.length - 1 for candidate in lowered)
+
+
+def _length(plan: Plan, at: int, where: int) -> int:
+    segments = plan.operations[at].prompt.segments
+    return segments[where].length if where < len(segments) else 0
