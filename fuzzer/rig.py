@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from concurrent.futures import Executor, wait
+from pathlib import Path
 from queue import SimpleQueue
 
 import httpx
@@ -50,6 +51,11 @@ class Rig:
     def takes_settings(self) -> bool:
         """Whether the target can be started with the settings that scenarios name."""
         return self._installation is not None and self._installation.takes_settings
+
+    @property
+    def tiny_files(self) -> tuple[Path, ...]:
+        """The files of a tiny model of ours; none for a model or a server of the user's."""
+        return self._installation.tiny_files if self._installation is not None else ()
 
     def in_words(self) -> str:
         """What is about to be started or reached."""

@@ -38,6 +38,14 @@ class LlamaInstallation:
         self._reference_flags = reference_flags(self._flags_with(()))
 
     @property
+    def tiny_files(self) -> tuple[Path, ...]:
+        """Model and adapters of ours."""
+        files = self._files
+        named = zip(files.adapters, files.adapter_names, strict=True)
+        adapters = [path for path, name in named if name.startswith("tiny:")]
+        return (files.model, *adapters) if files.tiny else ()
+
+    @property
     def program(self) -> str:
         """What is started, in a few words."""
         return str(self._options.binary or "the embedded llama-server")
