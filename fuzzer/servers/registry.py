@@ -6,8 +6,9 @@ from fuzzer.errors import UnreachableError, UsageError
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.http import Connection
 from fuzzer.servers.llama_engine import LLAMA_CPP
+from fuzzer.servers.zoo_engine import ZOO
 
-ENGINES: tuple[Engine, ...] = (LLAMA_CPP,)
+ENGINES: tuple[Engine, ...] = (LLAMA_CPP, ZOO)
 DEFAULT = LLAMA_CPP
 LAUNCHABLE = tuple(engine.name for engine in ENGINES if engine.install is not None)
 
