@@ -45,6 +45,7 @@ class Exploration:
         *,
         enough: Callable[[], bool],
         ran: Callable[[Pending], None],
+        first_round: int = 0,
     ) -> None:
         self._differential = differential
         self._scenarios = scenarios
@@ -52,7 +53,12 @@ class Exploration:
         self._known = known
         self._enough = enough
         self._ran = ran
-        self._round = 0
+        self._round = first_round
+
+    @property
+    def rounds(self) -> int:
+        """Rounds begun, those of an earlier run that this one continues included."""
+        return self._round
 
     def next_suspect(self, rounds: int | None = None) -> tuple[Outcome, Scenario] | None:
         """Go on until a plan diverges; None when enough was done, or after that many rounds in all."""

@@ -59,9 +59,14 @@ def options_for(finding: FindingRecord, asked: ServerOptions) -> ServerOptions:
     return msgspec.structs.replace(options, tiny=tiny[1])
 
 
+def checked_id(path: Path, name: str) -> None:
+    """Raise UsageError unless ``name`` can be a finding's id, and so a file's name."""
+    if not _ID.fullmatch(name):
+        raise UsageError(f"{path} names a finding whose id is not hexadecimal")
+
+
 def _check(path: Path, finding: FindingRecord) -> None:
-    if not _ID.fullmatch(finding.id):
-        raise UsageError(f"{path} is not a finding file: its id is not hexadecimal")
+    checked_id(path, finding.id)
     if not 1 <= finding.wrong <= len(finding.plan):
         raise UsageError(f"{path} is not a finding file: step {finding.wrong} of {len(finding.plan)} is marked wrong")
     fault = unsound(plan_of(finding))

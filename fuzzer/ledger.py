@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from fuzzer.baseline import NOTHING, Baseline
 from fuzzer.calibration import Calibration, in_words
 from fuzzer.clock import Clock
 from fuzzer.coverage import tally
@@ -25,7 +26,13 @@ class Ledger:
     """``sink`` gets the events, ``save`` writes the record."""
 
     def __init__(
-        self, record: RunRecord, rig: Rig, clock: Clock, sink: events.Sink, save: Callable[[RunRecord], None]
+        self,
+        record: RunRecord,
+        rig: Rig,
+        clock: Clock,
+        sink: events.Sink,
+        save: Callable[[RunRecord], None],
+        baseline: Baseline = NOTHING,
     ) -> None:
         self.record = record
         self._rig = rig
@@ -33,10 +40,13 @@ class Ledger:
         self._sink = sink
         self._save = save
         self._saved_s = 0.0
+        self._baseline = baseline
+        self._earlier_s = record.elapsed_s
+        self._earlier = record.requests
 
     def now(self) -> float:
-        """Seconds since the run began."""
-        return round(self._clock.elapsed(), 3)
+        """Seconds that the run has taken, with those before it was resumed."""
+        return round(self._earlier_s + self._clock.elapsed(), 3)
 
     def started(self) -> None:
         """Servers are being started or reached."""
@@ -72,7 +82,8 @@ class Ledger:
             record.exercised[kind(operation)] = record.exercised.get(kind(operation), 0) + 1
         tally(record.coverage, pending.plan, pending.ours)
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
-        record.requests = Requests(differential.counts.target, differential.reference.requests)
+        asked, answered = differential.counts.target, differential.reference.requests
+        record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
         self._told(record)
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
             self.save()
@@ -88,7 +99,10 @@ class Ledger:
         self._sink(events.Suspected(self.now(), step + 1, oracle, delta))
 
     def found(self, finding: FindingRecord) -> None:
-        """A suspect became a finding."""
+        """A suspect became a finding; a known one where the baseline lists it."""
+        reason = self._baseline.reason(finding.id)
+        if reason is not None:
+            finding = msgspec.structs.replace(finding, known=True, known_reason=reason)
         self.record.findings.append(finding)
         if self.record.time_to_first_finding_s is None:
             self.record.time_to_first_finding_s = finding.found_s
@@ -111,8 +125,21 @@ class Ledger:
         record = self.record
         record.reasons = [*reasons, *_open_questions(record)]
         record.verdict = _verdict(record)
+        self._settle_baseline()
         self._sink(events.Finished(self.now(), record.verdict, record.reasons))
         self.save()
+
+    def fixed(self, finding: str) -> None:
+        """The plan of a finding of the baseline ran and nothing was wrong."""
+        if self._baseline.reason(finding) is not None:
+            self.record.baseline_fixed.append(finding)
+
+    def _settle_baseline(self) -> None:
+        record = self.record
+        met = {finding.id for finding in record.findings}
+        record.baseline_fixed = [name for name in dict.fromkeys(record.baseline_fixed) if name not in met]
+        accounted = met | set(record.baseline_fixed)
+        record.baseline_unseen = [known.id for known in self._baseline.known if known.id not in accounted]
 
     def save(self) -> None:
         """Write the record as it is now."""

@@ -190,17 +190,24 @@ def _simpler_evictions(evict: Evict) -> Iterator[Evict]:
 
 def _earlier_adapters(plan: Plan) -> Candidates:
     """Swap an adapter that is used with an earlier one that is not, so that one bug has one form."""
-    named = [scale for _, request in requests(plan) for scale in request.scales or ()]
+    named = [scale for operation in (*plan.prologue, *plan.operations) for scale in _scales(operation)]
     used = sorted({scale.adapter for scale in named if scale.scale != 0})
     for wanted, adapter in enumerate(used):
         if wanted != adapter:
-            yield changed(plan, lambda request, one=wanted, other=adapter: _swapped(request, one, other))  # type: ignore[misc]
+            yield Plan(
+                tuple(_swapped(operation, wanted, adapter) for operation in plan.operations),
+                tuple(_swapped(operation, wanted, adapter) for operation in plan.prologue),
+            )
 
 
-def _swapped(request: Complete | Start, one: int, other: int) -> Operation:
-    if request.scales is None:
-        return request
-    return msgspec.structs.replace(request, scales=swapped(request.scales, one, other))
+def _scales(operation: Operation) -> tuple[AdapterScale, ...]:
+    return (operation.scales or ()) if isinstance(operation, (Complete, Start, SetScales, Evict)) else ()
+
+
+def _swapped(operation: Operation, one: int, other: int) -> Operation:
+    if not _scales(operation):
+        return operation
+    return msgspec.structs.replace(operation, scales=swapped(_scales(operation), one, other))
 
 
 def _shorter_paths(prompt: Prompt) -> Iterator[Prompt]:

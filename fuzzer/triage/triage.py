@@ -10,7 +10,7 @@ from fuzzer.calibration import CEILING, Numerics, recalibrate
 from fuzzer.differential import Differential, Outcome
 from fuzzer.servers.protocol import Server
 from fuzzer.triage import kinds, wording
-from fuzzer.triage.account import answer_of, unreduced, wire_alone, wire_of, with_texts
+from fuzzer.triage.account import answer_of, situation_of, unreduced, wire_alone, wire_of, with_texts
 from fuzzer.triage.confirm import Confirmation, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
@@ -133,7 +133,7 @@ class Triage:
         suspect, live = outcome.suspects[0], self._lab.live
         if suspect.delta is None or suspect.delta > CEILING[self._numerics]:
             return False
-        live.noise = recalibrate(live, outcome.plan, suspect.step, self._numerics)
+        live.noise = recalibrate(live, outcome.plan, suspect.step)
         return not judge(outcome.ours, outcome.theirs, live.noise, accounting=live.accounts)
 
     def _reduce(self, outcome: Outcome) -> Minimal | None:
@@ -238,7 +238,7 @@ def _finding(
         plan=plan.operations,
         operations=len(plan.operations),
         wrong=wrong + 1,
-        story=wording.story_of(plan, confirmation.witness.ours, wrong, suspect),
+        story=wording.story_of(plan, confirmation.witness.ours, wrong, suspect, adapters=server.capabilities.adapters),
         explanation=[
             *wording.explanation_of(plan, wrong, why, helps),
             *wording.last_words(confirmation.witness.ours.failure),
@@ -251,7 +251,8 @@ def _finding(
         answer=answer_of(confirmation.witness, wrong),
         unreduced=unreduced(original),
         ablations=list(why.ablations),
-        wire=wire_of(server, confirmation.witness),
+        situation=situation_of(confirmation.witness.ours, wrong),
+        wire=wire_of(server, confirmation.witness, wrong),
         wire_alone=wire_alone(server, confirmation.witness, wrong),
         reproduced=evidence.repeats,
         alone=evidence.alone,
@@ -279,7 +280,7 @@ def _source_record(plan: Plan, why: Explanation) -> SourceRecord | None:
 
 def _step_record(step: Step) -> StepRecord:
     if not isinstance(step.outcome, Observation):
-        reason = step.outcome.reason if isinstance(step.outcome, Failure) else ""
+        reason = step.outcome.reason if isinstance(step.outcome, Failure) else None
         return StepRecord(None, None, len(step.prompt), [], error=reason)
     answer = step.outcome
     return StepRecord(answer.reused, answer.computed, len(step.prompt), list(answer.tokens), answer.slot, answer.ms)

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from oracles.noise import Bound, Tail, tail_of
+from oracles.noise import Bound
 from reports.escaping import token_text
 from reports.record import AnswerToken, FindingRecord, RunRecord, Sample
 
 HEATS = 6
+_TOP_ROWS = 6
+"""Of each side, the likeliest."""
 _DECADES = (-7, 2)
-_LEFT, _RIGHT, _ROW = 118.0, 24.0, 30.0
+_LEFT, _RIGHT, _ROW = 150.0, 24.0, 30.0
 _WIDTH = 640.0
 
 
@@ -48,7 +50,7 @@ class NoisePlot(msgspec.Struct, frozen=True):
     title: str
 
 
-def noise_plot(bounds: Sequence[Bound], observed: Iterable[tuple[Tail | None, float]]) -> NoisePlot:
+def noise_plot(bounds: Sequence[Bound], observed: Iterable[tuple[str, float]]) -> NoisePlot:
     """Bounds with observed |delta logprob| in their class; a class that was not measured gets no point."""
     points = list(observed)
     bands = [_band(bound, at, points) for at, bound in enumerate(bounds)]
@@ -58,8 +60,8 @@ def noise_plot(bounds: Sequence[Bound], observed: Iterable[tuple[Tail | None, fl
     return NoisePlot(_WIDTH, bottom + 36, _LEFT, _WIDTH - _RIGHT, bands, ticks, title)
 
 
-def _band(bound: Bound, at: int, points: list[tuple[Tail | None, float]]) -> Band:
-    mine = [delta for tail, delta in points if tail == bound.situation]
+def _band(bound: Bound, at: int, points: list[tuple[str, float]]) -> Band:
+    mine = [delta for situation, delta in points if situation == bound.situation]
     words = f"{bound.samples} samples, largest {bound.largest:.1e}, bound {bound.bound:.1e}"
     words += f", observed {max(mine):.2g}" if mine else ""
     observed = sorted({_log_x(delta) for delta in mine})
@@ -79,12 +81,10 @@ def _power(decade: int) -> str:
     return "1" if decade == 0 else "10" if decade == 1 else f"10{str(decade).translate(superscripts)}"
 
 
-def observed_delta(finding: FindingRecord) -> list[tuple[Tail | None, float]]:
+def observed_delta(finding: FindingRecord) -> list[tuple[str, float]]:
     """The point of a finding in the noise plot."""
-    if finding.max_abs_logprob_delta is None or finding.wrong > len(finding.steps):
-        return []
-    step = finding.steps[finding.wrong - 1]
-    return [(tail_of(step.reused, step.computed), finding.max_abs_logprob_delta)]
+    delta = finding.max_abs_logprob_delta
+    return [] if delta is None else [(finding.situation, delta)]
 
 
 class TopRow(msgspec.Struct, frozen=True):
@@ -118,7 +118,8 @@ def top_table(finding: FindingRecord) -> TopTable | None:
     reference = {entry.id: entry.logprob for entry in at.reference}
     base = math.floor(min([*target.values(), *reference.values()]) - 0.5)
     answer = finding.answer[at.position] if at.position < len(finding.answer) else AnswerToken(None)
-    rows = [_top_row(finding, token, target, reference, base, answer) for token in {**reference, **target}]
+    shown = [*list(reference)[:_TOP_ROWS], *list(target)[:_TOP_ROWS]]
+    rows = [_top_row(finding, token, target, reference, base, answer) for token in dict.fromkeys(shown)]
     return TopTable(rows, base, at.gap, at.position + 1)
 
 

@@ -40,7 +40,10 @@ class Recipe(msgspec.Struct, frozen=True):
 
     finding: FindingRecord
     requests: list[Request]
-    alone: Request
+    setters: list[Request]
+    """What has to be sent before the last request where that is sent alone."""
+    bypass: Request | None
+    """The last request, told not to read the cache."""
     flags: list[str]
     embedded: dict[str, tuple[str, object]]
     files: list[DefaultFile]
@@ -61,13 +64,17 @@ def scripts_of(finding: FindingRecord) -> Scripts:
 
 def recipe_of(finding: FindingRecord) -> Recipe | None:
     """What can be asked with plain HTTP requests; None where the plan cannot."""
-    if not finding.wire or finding.wire_alone is None or (finding.bound is None and finding.oracle != "health"):
+    if not finding.wire or (finding.bound is None and finding.oracle != "health"):
         return None
     settings = finding.settings
+    if not settings.model and finding.wire_alone is None:
+        return None
+    requests = [_request(finding, wire) for wire in finding.wire]
     return Recipe(
         finding=finding,
-        requests=[_request(finding, wire) for wire in finding.wire],
-        alone=_request(finding, finding.wire_alone),
+        requests=requests,
+        setters=[request for request in requests[:-1] if request.wire.sets],
+        bypass=None if finding.wire_alone is None else _request(finding, finding.wire_alone),
         flags=settings.flags,
         embedded=settings.embedded,
         files=default_files(settings),
@@ -79,7 +86,7 @@ def recipe_of(finding: FindingRecord) -> Recipe | None:
 
 def _request(finding: FindingRecord, wire: WireRequest) -> Request:
     story = finding.story
-    words = story[wire.step - 1] if 0 < wire.step <= len(story) else f"step {wire.step}"
+    words = story[wire.step - 1] if 0 < wire.step <= len(story) else "before the first step"
     return Request(wire, words, json.dumps(wire.body, separators=(",", ":")))
 
 

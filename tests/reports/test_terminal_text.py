@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from reports.escaping import printable
 from reports.events import Restarted, Started
-from reports.terminal import Terminal, printable
+from reports.terminal import Terminal
 
 
 @given(st.text())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.store import write_atomically
+from reports.folder import write_atomically
 
 
 def test_a_reader_never_meets_half_a_file(tmp_path: Path) -> None:
