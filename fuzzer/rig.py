@@ -18,7 +18,7 @@ from fuzzer.servers.engine import Engine, Installation
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.protocol import Server
 from fuzzer.servers.registry import DEFAULT, LAUNCHABLE, engine_at, engine_called
-from fuzzer.target import Target
+from fuzzer.target import Mishap, Target
 from reports.record import ReferenceRecord, Settings, TargetRecord
 
 
@@ -34,8 +34,8 @@ class Rig:
         self._target: Target | None = None
         self._reference: Reference | None = None
         self._reference_process: LaunchedServer | None = None
-        self.notices: SimpleQueue[str] = SimpleQueue()
-        """What befell the servers, a sentence each."""
+        self.notices: SimpleQueue[Mishap] = SimpleQueue()
+        """What befell the servers."""
 
     @property
     def engine(self) -> str:
@@ -80,7 +80,7 @@ class Rig:
         """Another target: ``further`` flags before all others, those of ``setting`` before our defaults only."""
         assert self._installation is not None
         process = _started(self._installation.target(further, setting))
-        return Target(self._installation.connect, process=process)
+        return Target(self._installation.connect, process=process, notice=self.notices.put)
 
     @property
     def can_start(self) -> bool:
@@ -145,7 +145,8 @@ class Rig:
     def _revive_reference(self) -> Server:
         assert self._installation is not None
         assert self._reference_process is not None
-        self.notices.put(f"the reference stopped answering ({self._reference_process.ending()}) and is started again")
+        ending = self._reference_process.ending()
+        self.notices.put(Mishap(f"the reference stopped answering ({ending}) and is started again"))
         self._reference_process.restart()
         return self._installation.connect_reference(self._reference_process.url)
 
