@@ -65,10 +65,10 @@ def plainer_requests(plan: Plan) -> Candidates:
 def simpler_scales(plan: Plan) -> Candidates:
     """Simpler environments: equal ones together, then each adapter's scale of each request alone."""
     yield from _earlier_adapters(plan)
-    yield from _simpler_values(plan)
     for spelling in dict.fromkeys(request.scales for _, request in requests(plan)):
         for simpler in simpler_spellings(spelling):
             yield changed(plan, lambda request, old=spelling, new=simpler: _respell(request, old, new))  # type: ignore[misc]
+    yield from _simpler_values(plan)
     for at, operation in enumerate(plan.operations):
         if isinstance(operation, (Complete, Start, SetScales, Evict)):
             for simpler in simpler_spellings(operation.scales):
