@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
 import httpx
 import pytest
+from making import at_scales, path
+from operating import operated
 
 from fuzzer.execution import Roots, run_plan
 from fuzzer.servers.llama_server import LlamaServer
@@ -30,12 +33,32 @@ from scenarios.operations import (
 )
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt
-from tests.support.making import at_scales, path
 
 P = path(0, ("a", 20))
 Q = path(1, ("b", 20))
 OFF = at_scales(0.0, 0.0)
 _unused_roots = count(100)
+
+
+@pytest.fixture(scope="module")
+def one_slot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    """One slot, the RAM cache on."""
+    with operated(tmp_path_factory.mktemp("one"), "-np", "1") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def two_slots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    """Two slots, the RAM cache on."""
+    with operated(tmp_path_factory.mktemp("two"), "-np", "2") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def no_ram(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    """One slot, no RAM cache: what leaves the slot is gone."""
+    with operated(tmp_path_factory.mktemp("none"), "-np", "1", "--cache-ram", "0") as server:
+        yield server
 
 
 def run(server: LlamaServer, *operations: Operation, prologue: tuple[Operation, ...] = ()) -> Trace:

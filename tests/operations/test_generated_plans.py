@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from itertools import count
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from operating import operated
 
 from fuzzer.execution import Roots, run_plan
 from fuzzer.servers.llama_server import LlamaServer
@@ -19,6 +21,13 @@ from scenarios.plans import Plan, decode, encode, references
 from scenarios.scenario import Scenario
 
 _unused_roots = count(400)
+
+
+@pytest.fixture(scope="module")
+def two_slots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    """Two slots, the RAM cache on."""
+    with operated(tmp_path_factory.mktemp("two"), "-np", "2") as server:
+        yield server
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
