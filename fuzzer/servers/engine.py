@@ -73,3 +73,5 @@ class Engine:
     attach: Attach
     speaks: Callable[[Connection], bool]
     install: Install | None = None
+    server: str = ""
+    """What its server is called, where that is not the engine's own name."""

@@ -96,4 +96,4 @@ def _speaks(connection: Connection) -> bool:
         return False
 
 
-LLAMA_CPP = Engine(NAME, _attach, _speaks, LlamaInstallation)
+LLAMA_CPP = Engine(NAME, _attach, _speaks, LlamaInstallation, server="llama-server")
