@@ -27,6 +27,11 @@ class Installation(Protocol):
         ...
 
     @property
+    def starts_quickly(self) -> bool:
+        """Whether every confirmation of a finding can have a fresh server; otherwise it gets fresh roots."""
+        ...
+
+    @property
     def program(self) -> str:
         """What is started, in a few words."""
         ...

@@ -28,6 +28,7 @@ class MlxInstallation:
     """``mlx_lm.server`` in our own environment, or in the one that STALEFUZZ_MLX_PYTHON names."""
 
     takes_settings = False
+    starts_quickly = True
     program = "mlx_lm.server"
 
     def __init__(self, options: ServerOptions, exact: bool) -> None:

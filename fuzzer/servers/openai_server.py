@@ -24,8 +24,6 @@ class OpenAIServer:
     capabilities: Capabilities
     version = "unknown"
     texts: Texts = NO_TEXTS
-    forced = 0
-    """Tokens that the server puts before every prompt."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -37,7 +35,7 @@ class OpenAIServer:
         answer = decode(self._connection.post(self.path, self.body(request)), Completion)
         if answer.error is not None or not answer.choices:
             raise RequestRefused(f"no answer: {answer.error}"[:300])
-        return observation_of(self._positions(answer, request), answer.usage, self.forced)
+        return self._observation(self._positions(answer, request), answer.usage)
 
     def stream(self, request: Request, watcher: Watcher) -> Observation:
         """Send one request on a connection of its own and tell ``watcher`` each token as it comes."""
@@ -45,7 +43,7 @@ class OpenAIServer:
         usage: Usage | None = None
         for content in sse.events(self.url, self.path, self.streamed(request), watcher):
             if content == _DONE:
-                return observation_of(positions, usage, self.forced)
+                return self._observation(positions, usage)
             chunk = decode(content, Completion)
             if chunk.error is not None:
                 raise RequestRefused(f"error in the stream: {chunk.error}"[:300])
@@ -85,6 +83,9 @@ class OpenAIServer:
     def close(self) -> None:
         """Close the kept connection."""
         self._connection.close()
+
+    def _observation(self, positions: list[Position], usage: Usage | None) -> Observation:
+        return observation_of(positions, usage, tells=self.capabilities.cached_counts)
 
     def _positions(self, answer: Completion, request: Request) -> list[Position]:
         greedy = request.sampling is not Sampling.SEEDED

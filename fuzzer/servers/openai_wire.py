@@ -101,15 +101,15 @@ def positions_of(choice: Choice, texts: Texts, *, greedy: bool, most: int) -> li
     return found
 
 
-def observation_of(positions: list[Position], usage: Usage | None, forced: int = 0) -> Observation:
-    """The answer with the server's counts, less ``forced`` tokens that it puts before every prompt.
+def observation_of(positions: list[Position], usage: Usage | None, *, tells: bool) -> Observation:
+    """The answer with the server's counts.
 
-    A server that tells of cached tokens only where there are some is taken at its word: none otherwise.
+    ``tells``: the server says how many tokens were cached, and some servers leave the field out where none were.
     """
-    if usage is None or usage.cached is None:
-        return Observation(positions, None, None)
-    reused = max(0, usage.cached - forced)
-    return Observation(positions, reused, max(0, usage.prompt_tokens - usage.cached))
+    if usage is None or not tells:
+        return Observation(positions)
+    cached = usage.cached or 0
+    return Observation(positions, cached, max(0, usage.prompt_tokens - cached))
 
 
 def _from_entry(entry: Entry, texts: Texts, most: int, *, greedy: bool) -> Position:

@@ -7,8 +7,9 @@ from fuzzer.servers.engine import Engine
 from fuzzer.servers.http import Connection
 from fuzzer.servers.llama_engine import LLAMA_CPP
 from fuzzer.servers.mlx_lm_engine import MLX_LM
+from fuzzer.servers.vllm_engine import VLLM
 
-ENGINES: tuple[Engine, ...] = (LLAMA_CPP, MLX_LM)
+ENGINES: tuple[Engine, ...] = (LLAMA_CPP, VLLM, MLX_LM)
 DEFAULT = LLAMA_CPP
 LAUNCHABLE = tuple(engine.name for engine in ENGINES if engine.install is not None)
 
