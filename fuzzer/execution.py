@@ -98,7 +98,7 @@ class _Execution:
         return trace
 
     def _restore(self) -> None:
-        """Every plan relies on the first version of each adapter and of the weights: bring back what this one changed."""
+        """Bring back the first versions of adapters and weights, which the next plan relies on."""
         with suppress(RequestRefused, ServerFailure):
             for operation in changed_versions(self._plan):
                 self._server.perform(operation)

@@ -6,16 +6,18 @@ Field names are mlx-lm's own, mlx_lm/server.py of 0.32.2.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fuzzer.errors import UnreachableError
+from fuzzer.errors import ServerFailure, UnreachableError
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion
-from fuzzer.servers.protocol import Request, RequestRefused
+from fuzzer.servers.protocol import Request, RequestRefused, Watcher
 from fuzzer.servers.texts import Texts
+from oracles.observations import Observation
 from scenarios.capabilities import Capabilities
 from scenarios.operations import Sampling
 from scenarios.prompts import TokenSpace
@@ -24,6 +26,7 @@ ENGINE = "mlx-lm"
 _TOP_K = 10
 """The most that it gives."""
 _FINGERPRINT = re.compile(r"(\d+\.\d+[^-]*)-(\d+\.\d+[^-]*)-(Linux|macOS|Darwin|Windows)")
+_DEAD = "generation thread died"
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repetition_penalty": 1.5, "presence_penalty": 0.5},
     Sampling.SEEDED: {"temperature": 1.0, "seed": 7},
@@ -67,6 +70,16 @@ class MlxServer(OpenAIServer):
             window=window,
         )
 
+    def complete(self, request: Request) -> Observation:
+        """Send one request and wait; raises ServerFailure once nothing in the server generates any more."""
+        with _deaths_told():
+            return super().complete(request)
+
+    def stream(self, request: Request, watcher: Watcher) -> Observation:
+        """Send one request and watch its text come: streamed answers have no logprobs."""
+        with _deaths_told():
+            return super().stream(request, watcher)
+
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
         body: dict[str, Any] = {
@@ -82,6 +95,17 @@ class MlxServer(OpenAIServer):
         if named is not None:
             body["adapters"] = str(self._adapters[named[0]])
         return body | _SAMPLINGS.get(request.sampling, {})
+
+
+@contextmanager
+def _deaths_told() -> Iterator[None]:
+    """The process outlives its generation thread, and answers every request with an error from then on."""
+    try:
+        yield
+    except RequestRefused as refusal:
+        if _DEAD in refusal.reason:
+            raise ServerFailure(refusal.reason) from None
+        raise
 
 
 def version_at(connection: Connection) -> str:
