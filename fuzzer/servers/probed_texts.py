@@ -27,15 +27,17 @@ face level office door health person art war history party result change morning
 air teacher force education food summer winter river stone paper table window street music letter color blood
 """.split()  # noqa: SIM905 - a list of a hundred quoted words is harder to read
 _SIGNS = [chr(0x4E00 + number) for number in range(120)]
+SAMPLE = " ".join(_WORDS) + "".join(chr(0x4E00 + number) for number in range(2044))
+"""Text whose tokens are spread over any vocabulary, that of our tiny models included."""
 _FEWEST = 24
 _TOGETHER = 16
 
 
-def probed_texts(url: str, fields: dict[str, Any]) -> tuple[Texts, TokenSpace]:
+def probed_texts(url: str, fields: dict[str, Any], route: str = "/v1/completions") -> tuple[Texts, TokenSpace]:
     """Pieces for the server at ``url``; raises UnreachableError where its tokenizer keeps too few words apart."""
     connection = Connection(url)
     try:
-        return _probed(lambda text: _count(connection, text, fields), url)
+        return _probed(lambda text: _count(connection, text, fields, route), url)
     finally:
         connection.close()
 
@@ -74,9 +76,9 @@ def _batches(candidates: Sequence[str]) -> list[Sequence[str]]:
     return [candidates[at : at + _TOGETHER] for at in range(0, len(candidates), _TOGETHER)]
 
 
-def _count(connection: Connection, text: str, fields: dict[str, Any]) -> int:
+def _count(connection: Connection, text: str, fields: dict[str, Any], route: str) -> int:
     body = {"prompt": text, "max_tokens": 1, "temperature": 0.0} | fields
-    usage = decode(connection.post("/v1/completions", body), Completion).usage
+    usage = decode(connection.post(route, body), Completion).usage
     if usage is None or usage.prompt_tokens < 1:
         raise RequestRefused("its answers have no usage.prompt_tokens")
     return usage.prompt_tokens

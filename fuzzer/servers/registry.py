@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from fuzzer.errors import UnreachableError, UsageError
 from fuzzer.servers.engine import Engine
+from fuzzer.servers.generic_engines import GENERIC
 from fuzzer.servers.http import Connection
 from fuzzer.servers.llama_engine import LLAMA_CPP
 from fuzzer.servers.mlx_lm_engine import MLX_LM
 from fuzzer.servers.vllm_engine import VLLM
 
-ENGINES: tuple[Engine, ...] = (LLAMA_CPP, VLLM, MLX_LM)
+ENGINES: tuple[Engine, ...] = (LLAMA_CPP, VLLM, MLX_LM, *GENERIC)
 DEFAULT = LLAMA_CPP
 LAUNCHABLE = tuple(engine.name for engine in ENGINES if engine.install is not None)
 

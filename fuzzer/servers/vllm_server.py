@@ -18,6 +18,7 @@ from fuzzer.errors import UnreachableError
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion
+from fuzzer.servers.probed_texts import SAMPLE
 from fuzzer.servers.protocol import Request, RequestRefused
 from scenarios.capabilities import Capabilities
 from scenarios.environment import adapter_letter
@@ -31,7 +32,7 @@ _CONTEXT = 2048
 _BLOCK = 16
 _SPECIAL_TOKENS = 4
 _LARGE_VOCABULARY = 20_000
-_LARGEST_VOCABULARY = 1 << 20
+_SAMPLED = 200
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repetition_penalty": 1.5, "presence_penalty": 0.5},
@@ -50,6 +51,10 @@ class _Model(msgspec.Struct, frozen=True):
 
 class _Models(msgspec.Struct, frozen=True):
     data: list[_Model]
+
+
+class _Tokenized(msgspec.Struct, frozen=True):
+    tokens: list[int]
 
 
 class _Version(msgspec.Struct, frozen=True):
@@ -193,13 +198,11 @@ class VllmServer(OpenAIServer):
         return TokenSpace(1000, vocabulary * 9 // 10 - 1000)
 
     def _vocabulary(self) -> int:
-        """The smallest token id that is refused."""
-        low, high = 1, _LARGEST_VOCABULARY
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self._asked([middle]) is not None else (low, middle)
-        self._setup = msgspec.structs.replace(self._setup, vocabulary=low)
-        return low
+        """How many tokens there are at least; asked of the tokenizer, since one id too high kills the engine."""
+        texts = [SAMPLE[at : at + _SAMPLED] for at in range(0, len(SAMPLE), _SAMPLED)]
+        bodies = [{"model": self._base.id, "prompt": text, "add_special_tokens": False} for text in texts]
+        answers = [decode(self._connection.post("/tokenize", body), _Tokenized) for body in bodies]
+        return 1 + max(token for answer in answers for token in answer.tokens)
 
     def _asked(self, prompt: Sequence[int], **fields: Any) -> Completion | None:
         """The answer to a probe; None where it was refused."""
