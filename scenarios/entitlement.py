@@ -55,6 +55,15 @@ class World(msgspec.Struct):
         return environment(versioned, salt=request.salt, weights=self.weights)
 
 
+def changed_versions(plan: Plan) -> list[Operation]:
+    """What brings back the first versions of all that the plan loaded others of."""
+    world = World()
+    for operation in (*plan.prologue, *plan.operations):
+        world.tell(operation)
+    loads: list[Operation] = [Reload(adapter, 0) for adapter, version in world.versions.items() if version]
+    return [*loads, ReloadWeights(0)] if world.weights else loads
+
+
 _CHANGES = (SetScales, Reload, Unload, ReloadWeights, Sleep)
 """Operations during which a running request may come to mix two environments."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -144,7 +145,7 @@ def test_severity_weighs_what_a_reader_of_answers_sees() -> None:
 def test_series_stays_short_and_even() -> None:
     series = large(real_record()).series
     assert MOST / 4 < len(series) < MOST
-    gaps = [after.at - before.at for before, after in zip(series, series[1:], strict=False)]
+    gaps = [after.at - before.at for before, after in pairwise(series)]
     assert max(gaps) <= 4 * min(gaps)
 
 

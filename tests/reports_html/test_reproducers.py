@@ -47,7 +47,7 @@ def pytest_case(case: Path, **more: str) -> subprocess.CompletedProcess[str]:
         "no:cacheprovider",
         "--rootdir",
         str(case.parent),
-        case,
+        str(case),
     ]
     return subprocess.run(command, env=environment(**more), capture_output=True, text=True, timeout=120, check=False)
 
