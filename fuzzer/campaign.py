@@ -17,7 +17,7 @@ from scenarios.plans import Plan
 from scenarios.scenario import Scenario
 from scenarios.strategies import plans
 
-_PLANS_A_ROUND = 40
+_PLANS_A_ROUND = 20
 
 # Hypothesis keeps what it learnt of local source files; a user's working folder is no place for that.
 set_hypothesis_home_dir(cache_root().parent / "hypothesis")

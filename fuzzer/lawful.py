@@ -25,6 +25,15 @@ def plans_like(plan: Plan, step: int) -> list[Plan]:
     return [*plans, _together(again)] if plan.overlaps else plans
 
 
+def same_reuse(plan: Plan, step: int, reused: int) -> Plan:
+    """The prompt of one request on top of a lawful prefix of ``reused`` tokens; the request is step 1."""
+    setting = own_spelling(plan, step)
+    request = plan.operations[step]
+    assert isinstance(request, (Complete, Start))
+    again = Complete(prompt=_rooted(request.prompt), scales=setting.scales, salt=setting.salt, tokens=request.tokens)
+    return _lawful(again, max(1, min(reused, again.prompt.length)))
+
+
 def _rooted(prompt: Prompt) -> Prompt:
     return Prompt(0, (Segment("g", prompt.answer), *prompt.segments) if prompt.answer else prompt.segments)
 

@@ -84,8 +84,8 @@ class Rig:
 
     @property
     def can_start(self) -> bool:
-        """Whether the target is ours to start."""
-        return self._installation is not None
+        """Whether another target can be had whenever one is wanted."""
+        return self._installation is not None and self._installation.starts_quickly
 
     def stop(self) -> None:
         """End what was started."""

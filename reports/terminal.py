@@ -162,8 +162,8 @@ def summary_block(record: RunRecord, out: Path) -> Text:
         text.append(f"  fixed: known finding {name} no longer reproduces; take it out of the baseline\n", style="green")
     if record.baseline_unseen:
         text.append(f"  known findings that this run did not meet: {', '.join(record.baseline_unseen)}\n")
+    text.append(f"  {out / 'report.html'}\n")
     text.append(f"  seed {record.seed}; {out / 'run.json'}")
-    text.append(f", {out / 'report.html'}")
     return text
 
 

@@ -33,6 +33,11 @@ class Installation(Protocol):
         ...
 
     @property
+    def starts_quickly(self) -> bool:
+        """Whether every confirmation of a finding can have a fresh server; otherwise it gets fresh roots."""
+        ...
+
+    @property
     def program(self) -> str:
         """What is started, in a few words."""
         ...
@@ -79,3 +84,5 @@ class Engine:
     attach: Attach
     speaks: Callable[[Connection], bool]
     install: Install | None = None
+    server: str = ""
+    """What its server is called, where that is not the engine's own name."""

@@ -27,6 +27,7 @@ class LlamaInstallation:
 
     switches = SWITCHES
     takes_settings = True
+    starts_quickly = True
 
     def __init__(self, options: ServerOptions, exact: bool) -> None:
         if options.binary is not None and not options.binary.is_file():
@@ -104,4 +105,4 @@ def _speaks(connection: Connection) -> bool:
         return False
 
 
-LLAMA_CPP = Engine(NAME, _attach, _speaks, LlamaInstallation)
+LLAMA_CPP = Engine(NAME, _attach, _speaks, LlamaInstallation, server="llama-server")

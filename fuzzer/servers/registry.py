@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from fuzzer.errors import UnreachableError, UsageError
 from fuzzer.servers.engine import Engine
+from fuzzer.servers.generic_engines import GENERIC
 from fuzzer.servers.http import Connection
 from fuzzer.servers.llama_engine import LLAMA_CPP
+from fuzzer.servers.mlx_lm_engine import MLX_LM
+from fuzzer.servers.vllm_engine import VLLM
+from fuzzer.servers.zoo_engine import ZOO
 
-ENGINES: tuple[Engine, ...] = (LLAMA_CPP,)
+ENGINES: tuple[Engine, ...] = (LLAMA_CPP, VLLM, MLX_LM, ZOO, *GENERIC)
 DEFAULT = LLAMA_CPP
 LAUNCHABLE = tuple(engine.name for engine in ENGINES if engine.install is not None)
 
@@ -31,4 +35,5 @@ def engine_at(url: str) -> Engine:
                 return engine
     finally:
         connection.close()
-    raise UnreachableError(f"{url} answers, but as no server that stalefuzz knows; name its engine with --engine")
+    known = ", ".join(engine.server or engine.name for engine in ENGINES)
+    raise UnreachableError(f"{url} answers, but not as any of {known} does; name its engine with --engine")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import os
 import socket
 import sys
 import threading
@@ -38,7 +40,8 @@ def server(app: App) -> uvicorn.Server:
 def main(arguments: Sequence[str] | None = None) -> None:
     settings = parse(arguments)
     with listen() as listening:
-        print(f"listening on http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        print(json.dumps({"url": address, "pid": os.getpid()}), flush=True)
         asyncio.run(_serve(settings, listening))
 
 

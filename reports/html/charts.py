@@ -15,8 +15,9 @@ HEATS = 6
 _TOP_ROWS = 6
 """Of each side, the likeliest."""
 _DECADES = (-7, 2)
-_LEFT, _RIGHT, _ROW = 150.0, 24.0, 30.0
+_RIGHT, _ROW = 24.0, 30.0
 _WIDTH = 640.0
+_LONGEST_NAME = 44
 
 
 class Tick(msgspec.Struct, frozen=True):
@@ -53,27 +54,37 @@ class NoisePlot(msgspec.Struct, frozen=True):
 def noise_plot(bounds: Sequence[Bound], observed: Iterable[tuple[str, float]]) -> NoisePlot:
     """Bounds with observed |delta logprob| in their class; a class that was not measured gets no point."""
     points = list(observed)
-    bands = [_band(bound, at, points) for at, bound in enumerate(bounds)]
+    names = [_shortened(bound.situation) for bound in bounds]
+    axis = _Axis(12 + 6.4 * max(map(len, names), default=0))
+    bands = [_band(bound, name, at, points, axis) for at, (bound, name) in enumerate(zip(bounds, names, strict=True))]
     bottom = 14 + _ROW * len(bands)
-    ticks = [Tick(_log_x(10.0**decade), _power(decade)) for decade in range(_DECADES[0], _DECADES[1])]
+    ticks = [Tick(axis.x(10.0**decade), _power(decade)) for decade in range(_DECADES[0], _DECADES[1])]
     title = "; ".join(f"{band.name}: {band.words}" for band in bands)
-    return NoisePlot(_WIDTH, bottom + 36, _LEFT, _WIDTH - _RIGHT, bands, ticks, title)
+    return NoisePlot(_WIDTH, bottom + 36, axis.left, _WIDTH - _RIGHT, bands, ticks, title)
 
 
-def _band(bound: Bound, at: int, points: list[tuple[str, float]]) -> Band:
+def _band(bound: Bound, name: str, at: int, points: list[tuple[str, float]], axis: _Axis) -> Band:
     mine = [delta for situation, delta in points if situation == bound.situation]
     words = f"{bound.samples} samples, largest {bound.largest:.1e}, bound {bound.bound:.1e}"
     words += f", observed {max(mine):.2g}" if mine else ""
-    observed = sorted({_log_x(delta) for delta in mine})
-    return Band(
-        bound.situation, 14 + _ROW * at, _log_x(bound.largest), _log_x(bound.bound), observed, words, bool(mine)
-    )
+    observed = sorted({axis.x(delta) for delta in mine})
+    return Band(name, 14 + _ROW * at, axis.x(bound.largest), axis.x(bound.bound), observed, words, bool(mine))
 
 
-def _log_x(value: float) -> float:
-    low, high = _DECADES
-    share = (math.log10(value) - low) / (high - low) if value > 0 else 0.0
-    return round(_LEFT + min(max(share, 0.0), 1.0) * (_WIDTH - _LEFT - _RIGHT), 1)
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+class _Axis(msgspec.Struct, frozen=True):
+    """A logarithmic axis that begins at ``left``."""
+
+    left: float
+
+    def x(self, value: float) -> float:
+        """Where a value lies; at the nearer end where it lies beyond."""
+        low, high = _DECADES
+        share = (math.log10(value) - low) / (high - low) if value > 0 else 0.0
+        return round(self.left + min(max(share, 0.0), 1.0) * (_WIDTH - self.left - _RIGHT), 1)
 
 
 def _power(decade: int) -> str:
@@ -240,21 +251,21 @@ def _smooth(values: Sequence[float], reach: int = 2) -> list[float]:
 
 
 class CoverageTable(msgspec.Struct, frozen=True):
-    """Operation by situation."""
+    """Operation by situation; a column an operation, since their names are the shorter ones."""
 
-    situations: list[str]
+    operations: list[str]
     rows: list[tuple[str, list[tuple[int, int]]]]
-    """Operation; in each situation the count and its heat."""
+    """Situation; of each operation the count and its heat."""
 
 
 def coverage_table(record: RunRecord) -> CoverageTable:
     """The run's coverage as a grid; a combination that never came up counts 0."""
     situations = list(dict.fromkeys(name for row in record.coverage.values() for name in row))
     rows = [
-        (operation, [(row.get(name, 0), _count_heat(row.get(name, 0))) for name in situations])
-        for operation, row in record.coverage.items()
+        (name, [(row.get(name, 0), _count_heat(row.get(name, 0))) for row in record.coverage.values()])
+        for name in situations
     ]
-    return CoverageTable(situations, rows)
+    return CoverageTable(list(record.coverage), rows)
 
 
 def _count_heat(count: int) -> int:

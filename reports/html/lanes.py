@@ -21,6 +21,8 @@ _GAP = 34
 _CELL = 30
 _LONGEST = 260
 _CHARACTER = 7.2
+_JOINT = 26
+"""Room for the line from the stale source and its label."""
 _FOOT = 90
 """From the top of a lane to below the frame of a bar."""
 
@@ -114,6 +116,8 @@ class _Layout:
         self._names = prompt_names([request.prompt for request in asked])
         self._colours = {words: at for at, words in enumerate(dict.fromkeys(map(_environment, asked)))}
         self._lanes: dict[str, int] = {}
+        slots = {step.slot for step in finding.steps if step.slot is not None}
+        self._height = _LANE if len(slots) <= 1 else _LANE + _JOINT
         self._unit = _unit([_prompt_length(op, _step(finding, at)) for at, op in enumerate(finding.plan)])
         self._x = float(_LEFT)
         self._bars: list[Bar] = []
@@ -129,11 +133,11 @@ class _Layout:
             self._place_mark(at, operation)
 
     def finished(self) -> Timeline:
-        lanes = [Lane(name, _TOP + _LANE * at) for name, at in self._lanes.items()]
+        lanes = [Lane(name, _TOP + self._height * at) for name, at in self._lanes.items()]
         joint = self._joint()
         return Timeline(
             width=self._x,
-            height=_TOP + _LANE * len(lanes) + (26 if joint else 0),
+            height=_TOP + self._height * len(lanes) + (_JOINT if joint and self._height == _LANE else 0),
             lanes=lanes,
             bars=self._bars,
             marks=self._marks,
@@ -188,7 +192,7 @@ class _Layout:
         if slot is None and self._lanes:
             return _TOP
         name = f"slot {slot}" if slot is not None else "server"
-        return _TOP + _LANE * self._lanes.setdefault(name, len(self._lanes))
+        return _TOP + self._height * self._lanes.setdefault(name, len(self._lanes))
 
     def _story(self, at: int) -> str:
         story = self._finding.story

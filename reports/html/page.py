@@ -11,6 +11,7 @@ from importlib.resources import files
 import msgspec
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
+from oracles.noise import Bound
 from reports import prose
 from reports.escaping import printable
 from reports.happenings import Happenings
@@ -114,7 +115,7 @@ def _view(finding: FindingRecord, at: int, record: RunRecord, copies: list[Copya
         strip=charts.strip(finding, finding.answer[:_MOST_TOKENS], finding.bound),
         original_strip=charts.strip(finding, answer[: _MOST_TOKENS // 2], finding.bound),
         top=charts.top_table(finding),
-        noise=charts.noise_plot(record.noise, charts.observed_delta(finding)),
+        noise=charts.noise_plot(_plain(record.noise), charts.observed_delta(finding)),
         original=story[:_MOST_LINES],
         original_wrong=original.wrong if original is not None else 0,
         story=finding.story[:_MOST_LINES],
@@ -122,6 +123,11 @@ def _view(finding: FindingRecord, at: int, record: RunRecord, copies: list[Copya
         unfolded=at < _OPEN,
         left_out=_left_out(finding, story),
     )
+
+
+def _plain(bounds: Sequence[Bound]) -> list[Bound]:
+    """The bounds under the settings that a run began with; those of other settings carry them in brackets."""
+    return [bound for bound in bounds if "[" not in bound.situation]
 
 
 def _left_out(finding: FindingRecord, story: Sequence[str]) -> list[str]:

@@ -58,8 +58,9 @@ def scripts_of(finding: FindingRecord) -> Scripts:
     issue = _template("issue.md.j2").render(r=recipe, f=finding, prose=prose)
     if recipe is None:
         return Scripts(issue=issue)
-    shell = _template("repro.sh.j2").render(r=recipe, f=finding)
-    return Scripts(shell, _template("test_repro.py.j2").render(r=recipe, f=finding), issue)
+    serve = _template("serve.py.j2").render(r=recipe)
+    shell = _template("repro.sh.j2").render(r=recipe, f=finding, serve=serve)
+    return Scripts(shell, _template("test_repro.py.j2").render(r=recipe, f=finding, serve=serve), issue)
 
 
 def recipe_of(finding: FindingRecord) -> Recipe | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,8 +29,9 @@ def child(*flags: str) -> Iterator[httpx.Client]:
         assert process.stdin is not None
         assert process.stdout is not None
         announced = process.stdout.readline()
-        assert announced.startswith("listening on http://127.0.0.1:")
-        with httpx.Client(base_url=announced.split()[-1], timeout=DEADLINE) as client:
+        url = json.loads(announced)["url"]
+        assert url.startswith("http://127.0.0.1:")
+        with httpx.Client(base_url=url, timeout=DEADLINE) as client:
             yield client
         process.stdin.close()
         assert process.wait(DEADLINE) == 0
