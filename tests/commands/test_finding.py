@@ -108,7 +108,8 @@ def test_what_the_user_sees(found: Ended) -> None:
     assert [line[:15] for line in block[1:4]] == ["  1  complete P", "  2  complete Q", "  3  complete P"]
     assert block[3].endswith("<- wrong by # (bound #)")
     assert re.fullmatch(
-        r"  Step 3 was answered with the state that step 1 computed at a=\S+: with step 1 at a=\S+ the same reuse is right\.",
+        r"  Step 3 was answered with the state that step 1 computed at a=\S+: "
+        r"with step 1 at a=\S+ the same reuse is right\.",
         block[4],
     )
     assert block[5] == (
