@@ -40,7 +40,8 @@ def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Exp
     ]
     necessary = [element for element, clean in tried if clean] + inherent(plan, wrong)
     necessary += _relation(outcome, donor, wrong)
-    spelling = spelling_of(plan.operations[wrong], live.target.server.capabilities.adapters)
+    capabilities = live.target.server.capabilities
+    spelling = spelling_of(plan.operations[wrong], capabilities.adapters if capabilities.request_scales else 0)
     if spelling is not None and len(plan.operations) == 1:
         necessary.append(spelling)
     table = tuple(AblationRecord(element, clean) for element, clean in tried)
