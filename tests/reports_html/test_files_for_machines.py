@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -120,8 +121,7 @@ def test_summary_that_cannot_be_written_fails_nothing(monkeypatch: pytest.Monkey
 def test_summary_stays_text_whatever_a_server_says() -> None:
     words = summary(nasty(real_record()))
     outside_of_blocks = "".join(words.split("```")[::2])
-    assert "<script>" not in outside_of_blocks
-    assert "<img" not in outside_of_blocks
+    assert not re.search(r"(?<!\\)<", outside_of_blocks)
     assert "\x1b" not in words
 
 
@@ -144,7 +144,7 @@ def test_severity_weighs_what_a_reader_of_answers_sees() -> None:
 def test_series_stays_short_and_even() -> None:
     series = large(real_record()).series
     assert MOST / 4 < len(series) < MOST
-    gaps = [after.at - before.at for before, after in zip(series, series[1:], strict=False)]
+    gaps = [after.at - before.at for before, after in pairwise(series)]
     assert max(gaps) <= 4 * min(gaps)
 
 
@@ -179,10 +179,8 @@ def test_redacted_run_shows_shapes_only(tmp_path: Path) -> None:
     secrets = [text.strip() for text in finding.token_texts.values() if len(text.strip()) > 3]
     secrets += [f'"id": {entry.id}' for entry in finding.divergence.target if entry.id > 100]
     secrets += [str(path.parent) for path in Path.home().glob(".cache/stalefuzz/models/*/dense.gguf")]
-    files = [run.out / name for name in REDACTED] + [
-        path for path in (run.out / "findings").rglob("*") if path.is_file()
-    ]
-    for path in files:
+    files = [run.out / name for name in REDACTED]
+    for path in files + [path for path in (run.out / "findings").rglob("*") if path.is_file()]:
         content = path.read_text()
         for secret in secrets:
             assert not re.search(rf"(?<![\w]){re.escape(secret)}(?![\w])", content), (path, secret)

@@ -15,6 +15,8 @@ from fuzzer.servers.loopback import free_port
 from reports.record import RunRecord
 from reports.reproduce.scripts import scripts_of
 
+PYTEST = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+
 
 def folder() -> Path:
     return next(path for path in (real_run() / "findings").iterdir() if path.is_dir())
@@ -37,18 +39,7 @@ def shell(script: Path, *flags: str, **more: str) -> subprocess.CompletedProcess
 
 
 def pytest_case(case: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--rootdir",
-        str(case.parent),
-        case,
-    ]
+    command = [*PYTEST, "--rootdir", str(case.parent), str(case)]
     return subprocess.run(command, env=environment(**more), capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -75,7 +66,8 @@ def test_pytest_case_fails_with_the_bug_and_passes_without() -> None:
 def test_scripts_use_an_executable_where_there_is_one(tmp_path: Path) -> None:
     """A stand-in for llama-server: the embedded one under the executable's name and flags."""
     server = tmp_path / "llama-server"
-    server.write_text(f'#!/bin/sh\nexec 0<>{tmp_path}/open\nexec {sys.executable} -P -m fuzzer.servers.embedded "$@"\n')
+    run = f'exec {sys.executable} -P -m fuzzer.servers.embedded "$@"'
+    server.write_text(f"#!/bin/sh\nexec 0<>{tmp_path}/open\n{run}\n")
     server.chmod(0o755)
     os.mkfifo(tmp_path / "open")
     done = shell(folder() / "repro.sh", LLAMA_SERVER=str(server), PYTHON="no-python")
@@ -142,14 +134,9 @@ def test_nothing_in_a_record_runs(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     compile(scripts.pytest, "test_repro.py", "exec")
     url = f"http://127.0.0.1:{free_port()}"
-    for command in (
-        ["sh", "repro.sh"],
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_repro.py"],
-    ):
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment(URL=url), capture_output=True, timeout=60, check=False
-        )
-        assert done.returncode != 0
+    for command in (["sh", "repro.sh"], [*PYTEST, "test_repro.py"]):
+        env = environment(URL=url)
+        assert subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=60, check=False).returncode
     assert not (tmp_path / "PWNED").exists()
 
 
