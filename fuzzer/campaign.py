@@ -17,14 +17,17 @@ from scenarios.plans import Plan
 from scenarios.scenario import Scenario
 from scenarios.strategies import plans
 
-_PLANS_A_ROUND = 40
+_PLANS_A_ROUND = 20
 
 # Hypothesis keeps what it learnt of local source files; a user's working folder is no place for that.
 set_hypothesis_home_dir(cache_root().parent / "hypothesis")
 
 
 class _Leave(BaseException):
-    """Leaves a Hypothesis test from inside; a silent pass would make Hypothesis call the test flaky."""
+    """Leaves a Hypothesis test from inside; a silent pass would make Hypothesis call the test flaky.
+
+    Its cause is what stops the run; it has none where a suspect, or the end of the time, does.
+    """
 
 
 class Exploration:
@@ -76,8 +79,9 @@ class Exploration:
         try:
             _drawn(strategy, round_seed, attempt.step)
             attempt.settle()
-        except _Leave:
-            pass
+        except _Leave as leave:
+            if leave.__cause__ is not None:
+                raise leave.__cause__ from None
         return attempt.suspect
 
 
@@ -141,6 +145,10 @@ def _drawn(strategy: st.SearchStrategy[Plan], round_seed: int, step: Callable[[P
     @seed(round_seed)
     @given(strategy)
     def round_of_plans(plan: Plan) -> None:
-        step(plan)
+        try:
+            step(plan)
+        except Exception as error:
+            # Hypothesis would take it for a failing example and run that again.
+            raise _Leave from error
 
     round_of_plans()

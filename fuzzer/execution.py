@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -10,7 +11,7 @@ from fuzzer.errors import ServerFailure
 from fuzzer.flight import Flight, counter
 from fuzzer.servers.protocol import Request, RequestRefused, Server
 from oracles.observations import Done, Failure, Observation, Span, Step, Trace
-from scenarios.entitlement import entitlements
+from scenarios.entitlement import changed_versions, entitlements
 from scenarios.environment import Environment
 from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Start
 from scenarios.plans import Plan
@@ -91,7 +92,16 @@ class _Execution:
             self._steps.append(Step(outcome=Failure(refusal.reason, refusal.status)))
         except ServerFailure as failure:
             self._steps.append(Step(outcome=Failure(str(failure), dead=True)))
-        return Trace(self._landed())
+        trace = Trace(self._landed())
+        if trace.lost is None:
+            self._restore()
+        return trace
+
+    def _restore(self) -> None:
+        """Bring back the first versions of adapters and weights, which the next plan relies on."""
+        with suppress(RequestRefused, ServerFailure):
+            for operation in changed_versions(self._plan):
+                self._server.perform(operation)
 
     def _step(self, at: int, operation: Operation) -> Step:
         match operation:

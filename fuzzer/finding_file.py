@@ -12,7 +12,8 @@ from fuzzer.options import ServerOptions
 from fuzzer.servers.llama_flags import parse_flags
 from fuzzer.servers.llama_launch import portable
 from reports.record import SCHEMA, FindingHeader, FindingRecord
-from scenarios.plans import Plan, requests
+from scenarios.plans import Plan
+from scenarios.soundness import unsound
 
 _ID = re.compile(r"[0-9a-f]+")
 _TINY = re.compile(r"tiny:([a-z0-9-]+):")
@@ -68,6 +69,6 @@ def _check(path: Path, finding: FindingRecord) -> None:
     checked_id(path, finding.id)
     if not 1 <= finding.wrong <= len(finding.plan):
         raise UsageError(f"{path} is not a finding file: step {finding.wrong} of {len(finding.plan)} is marked wrong")
-    plan = plan_of(finding)
-    if plan.roots > len(plan.operations) or any(request.prompt.root < 0 for _, request in requests(plan)):
-        raise UsageError(f"{path} is not a finding file: its roots are not numbered in order")
+    fault = unsound(plan_of(finding))
+    if fault is not None:
+        raise UsageError(f"{path} is not a finding file: {fault}")

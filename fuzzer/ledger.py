@@ -40,6 +40,7 @@ class Ledger:
         self._sink = sink
         self._save = save
         self._saved_s = 0.0
+        self._unexplained: list[str] = []
         self._baseline = baseline
         self._earlier_s = record.elapsed_s
         self._earlier = record.requests
@@ -117,13 +118,15 @@ class Ledger:
     def tell_notices(self) -> None:
         """Tell what befell the servers meanwhile."""
         while not self._rig.notices.empty():
-            self._sink(events.Restarted(self.now(), self._rig.notices.get()))
+            mishap = self._rig.notices.get()
+            self._sink(events.Restarted(self.now(), mishap.why))
+            self._unexplained += [] if mishap.explained else [mishap.why]
 
     def conclude(self, *reasons: str) -> None:
         """The run is over."""
         self.tell_notices()
         record = self.record
-        record.reasons = [*reasons, *_open_questions(record)]
+        record.reasons = [*reasons, *self._unexplained, *_open_questions(record)]
         record.verdict = _verdict(record)
         self._settle_baseline()
         self._sink(events.Finished(self.now(), record.verdict, record.reasons))

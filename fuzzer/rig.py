@@ -1,84 +1,74 @@
-"""The servers of one command: which files, which flags, how they start, how they are described."""
+"""The servers of one command: how they start or are reached, and how they are described."""
 
 from __future__ import annotations
 
 import shlex
-import shutil
 from concurrent.futures import Executor, wait
 from pathlib import Path
 from queue import SimpleQueue
-from secrets import token_hex
-from tempfile import gettempdir
 
 import httpx
+import msgspec
 
 from fuzzer.calibration import Numerics
 from fuzzer.errors import UsageError
-from fuzzer.model_files import model_files
 from fuzzer.options import ServerOptions
 from fuzzer.reference import Reference, ReferenceMode
-from fuzzer.servers.launched import LaunchedServer, launch_binary, launch_embedded
-from fuzzer.servers.llama_flags import LlamaFlags, parse_flags
-from fuzzer.servers.llama_launch import SWITCHES, embedded_fields, portable, reference_flags, target_flags
-from fuzzer.servers.llama_server import ENGINE, LlamaServer
-from fuzzer.servers.wheel import engine_version
-from fuzzer.target import Target
+from fuzzer.servers.engine import Engine, Installation
+from fuzzer.servers.launched import LaunchedServer
+from fuzzer.servers.protocol import Server
+from fuzzer.servers.registry import DEFAULT, LAUNCHABLE, engine_at, engine_called
+from fuzzer.target import Mishap, Target
 from reports.record import ReferenceRecord, Settings, TargetRecord
-
-_LAUNCHABLE = (ENGINE,)
 
 
 class Rig:
     """Checks everything that can be checked without a server when it is made; raises UsageError."""
 
-    engine = ENGINE
-
     def __init__(self, options: ServerOptions) -> None:
         self._options = options
         _check(options)
         self.numerics = options.numerics or _usual_numerics(options)
-        self._files = None if options.target else model_files(options)
-        self._slot_files = Path(gettempdir()) / f"stalefuzz-slots-{token_hex(8)}"
-        self._flags = self._flags_with(())
-        self._reference_flags = reference_flags(self._flags) if self._flags is not None else None
+        self._engine = _engine(options)
+        self._installation = None if options.target else self._install()
         self._target: Target | None = None
         self._reference: Reference | None = None
         self._reference_process: LaunchedServer | None = None
-        self.notices: SimpleQueue[str] = SimpleQueue()
-        """What befell the servers, a sentence each."""
+        self.notices: SimpleQueue[Mishap] = SimpleQueue()
+        """What befell the servers."""
+
+    @property
+    def engine(self) -> str:
+        """Name of the target's engine; empty until a server of the user's has been reached."""
+        return self._engine.name if self._engine is not None else ""
 
     @property
     def switches(self) -> dict[str, tuple[str, ...]]:
         """Settings to try against a finding: words for a reader, flags for the server."""
-        return SWITCHES if self._flags is not None else {}
+        return self._installation.switches if self._installation is not None else {}
+
+    @property
+    def takes_settings(self) -> bool:
+        """Whether the target can be started with the settings that scenarios name."""
+        return self._installation is not None and self._installation.takes_settings
 
     @property
     def tiny_files(self) -> tuple[Path, ...]:
         """The files of a tiny model of ours; none for a model or a server of the user's."""
-        files = self._files
-        if files is None or not files.tiny:
-            return ()
-        adapters = [
-            path for path, name in zip(files.adapters, files.adapter_names, strict=True) if name.startswith("tiny:")
-        ]
-        return (files.model, *adapters)
+        return self._installation.tiny_files if self._installation is not None else ()
 
     def in_words(self) -> str:
         """What is about to be started or reached."""
-        if self._options.target:
+        if self._installation is None:
             return f"reaching {self._options.target}"
-        program = self._options.binary or "the embedded llama-server"
-        return f"starting {program} twice: target and reference"
+        return f"starting {self._installation.program} twice: target and reference"
 
     def start(self, pool: Executor) -> tuple[Target, Reference]:
         """Bring up target and reference side by side."""
-        self._slot_files.mkdir(mode=0o700)
-        if self._options.target:
-            self._target = Target(LlamaServer, url=self._options.target, notice=self.notices.put)
-            self._reference = self._attach_reference()
-            return self._target, self._reference
-        reference = pool.submit(self._launch_reference)
-        target = pool.submit(self._launch_target)
+        if self._installation is None:
+            return self._attach(str(self._options.target))
+        reference = pool.submit(self._launch_reference, self._installation)
+        target = pool.submit(self._launch_target, self._installation)
         try:
             return target.result(), reference.result()
         finally:
@@ -86,21 +76,16 @@ class Rig:
             wait([reference])
             wait([target])
 
-    def _launch_target(self) -> Target:
-        assert self._flags is not None
-        self._target = Target(self._connect, process=self._launch(self._flags), notice=self.notices.put)
-        return self._target
-
     def start_fresh(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> Target:
         """Another target: ``further`` flags before all others, those of ``setting`` before our defaults only."""
-        flags = self._flags_with(setting)
-        assert flags is not None
-        return Target(self._connect, process=self._launch(parse_flags(further).with_defaults(flags)))
+        assert self._installation is not None
+        process = _started(self._installation.target(further, setting))
+        return Target(self._installation.connect, process=process, notice=self.notices.put)
 
     @property
     def can_start(self) -> bool:
-        """Whether the target is ours to start."""
-        return self._flags is not None
+        """Whether another target can be had whenever one is wanted."""
+        return self._installation is not None and self._installation.starts_quickly
 
     def stop(self) -> None:
         """End what was started."""
@@ -108,30 +93,26 @@ class Rig:
             self._target.close()
         if self._reference_process is not None:
             self._reference_process.stop()
-        shutil.rmtree(self._slot_files, ignore_errors=True)
+        if self._installation is not None:
+            self._installation.close()
 
     def settings(self, setting: tuple[str, ...] = ()) -> Settings:
-        """What a finding records about a server started with the flags of ``setting``."""
-        flags = self._flags_with(setting)
-        return Settings(
-            engine=ENGINE,
-            version=self._server_version(),
-            flags=portable(flags) if flags is not None else [],
-            model=self._files.model_name if self._files is not None else "",
-            adapters=list(self._files.adapter_names) if self._files is not None else [],
-            numerics=self.numerics,
-            embedded=embedded_fields(flags) if flags is not None else {},
-        )
+        """What a finding records about the server started with the flags of ``setting``."""
+        version = self._target.server.version if self._target is not None else "unknown"
+        if self._installation is None:
+            return Settings(self.engine, version, flags=[], model="", adapters=[], numerics=self.numerics)
+        settings = self._installation.settings(setting)
+        return msgspec.structs.replace(settings, version=version, numerics=self.numerics)
 
     def target_record(self) -> TargetRecord:
         """What run.json says about the target."""
         assert self._target is not None
         return TargetRecord(
-            engine=ENGINE,
-            version=self._server_version(),
+            engine=self._target.server.engine,
+            version=self._target.server.version,
             capabilities=self._target.server.capabilities,
             url=self._options.target,
-            launch=self._command(self._flags),
+            launch=_command(self._installation.target()) if self._installation is not None else None,
         )
 
     def reference_record(self) -> ReferenceRecord:
@@ -142,51 +123,66 @@ class Rig:
             engine=self._reference.server.engine,
             version=self._reference.server.version,
             url=self._options.reference if self._reference.mode is ReferenceMode.URL else None,
-            launch=self._command(self._reference_flags),
+            launch=_command(self._reference_process) if self._reference_process is not None else None,
         )
 
-    def _flags_with(self, setting: tuple[str, ...]) -> LlamaFlags | None:
-        if self._files is None:
-            return None
-        user = parse_flags(self._options.server_flags, keep_unknown=self._options.binary is not None)
-        user = user.with_defaults(parse_flags(setting))
-        return target_flags(user, self._files, self._slot_files, exact=self.numerics is Numerics.EXACT)
+    def _install(self) -> Installation:
+        assert self._engine is not None
+        assert self._engine.install is not None
+        return self._engine.install(self._options, self.numerics is Numerics.EXACT)
 
-    def _launch(self, flags: LlamaFlags) -> LaunchedServer:
-        binary = self._options.binary
-        server = launch_binary(binary, flags.argv()) if binary is not None else launch_embedded(flags.argv())
-        server.start()
-        return server
+    def _launch_target(self, installation: Installation) -> Target:
+        process = _started(installation.target())
+        self._target = Target(installation.connect, process=process, notice=self.notices.put)
+        return self._target
 
-    def _launch_reference(self) -> Reference:
-        assert self._reference_flags is not None
-        self._reference_process = self._launch(self._reference_flags)
-        server = self._connect(self._reference_process.url)
+    def _launch_reference(self, installation: Installation) -> Reference:
+        self._reference_process = _started(installation.reference())
+        server = installation.connect_reference(self._reference_process.url)
         self._reference = Reference(server, ReferenceMode.LAUNCHED, self._revive_reference)
         return self._reference
 
-    def _revive_reference(self) -> LlamaServer:
+    def _revive_reference(self) -> Server:
+        assert self._installation is not None
         assert self._reference_process is not None
-        self.notices.put(f"the reference stopped answering ({self._reference_process.ending()}) and is started again")
+        ending = self._reference_process.ending()
+        self.notices.put(Mishap(f"the reference stopped answering ({ending}) and is started again"))
         self._reference_process.restart()
-        return self._connect(self._reference_process.url)
+        return self._installation.connect_reference(self._reference_process.url)
 
-    def _connect(self, url: str) -> LlamaServer:
-        version = None if self._options.binary is not None else engine_version()
-        shape = self._files.shape if self._files is not None else None
-        return LlamaServer(url, version=version, shape=shape, admin=True)
+    def _attach(self, url: str) -> tuple[Target, Reference]:
+        engine = self._engine = self._engine or engine_at(url)
+        self._target = Target(lambda address: engine.attach(address, self._options), url=url, notice=self.notices.put)
+        self._reference = self._attach_reference(engine, url)
+        return self._target, self._reference
 
-    def _attach_reference(self) -> Reference:
+    def _attach_reference(self, engine: Engine, url: str) -> Reference:
         assert self._target is not None
-        if self._options.reference in (None, "bypass"):
-            return Reference(LlamaServer(self._target.url), ReferenceMode.BYPASS)
-        return Reference(LlamaServer(str(self._options.reference)), ReferenceMode.URL)
+        asked = self._options.reference
+        if asked not in (None, "bypass"):
+            return Reference(engine.attach(str(asked), self._options), ReferenceMode.URL)
+        if not self._target.server.capabilities.bypass:
+            raise UsageError(
+                f"{engine.name} at {url} has no way to skip its cache for one request, so it cannot be its own "
+                "reference: start a second server with every cache off and give it with --reference URL"
+            )
+        return Reference(engine.attach(url, self._options), ReferenceMode.BYPASS)
 
-    def _server_version(self) -> str:
-        return self._target.server.version if self._target is not None else "unknown"
 
-    def _command(self, flags: LlamaFlags | None) -> str | None:
-        return None if flags is None else shlex.join(["llama-server", *flags.argv()])
+def _started(server: LaunchedServer) -> LaunchedServer:
+    server.start()
+    return server
+
+
+def _command(server: LaunchedServer) -> str:
+    return shlex.join(server.command)
+
+
+def _engine(options: ServerOptions) -> Engine | None:
+    """The engine that was named, or the one that is launched by default; None where it is to be detected."""
+    if options.target is not None:
+        return engine_called(options.engine) if options.engine is not None else None
+    return engine_called(options.launch) if options.launch is not None else DEFAULT
 
 
 def _usual_numerics(options: ServerOptions) -> Numerics:
@@ -196,15 +192,13 @@ def _usual_numerics(options: ServerOptions) -> Numerics:
 
 
 def _check(options: ServerOptions) -> None:
-    if options.engine not in (None, ENGINE):
-        raise UsageError(f"there is no adapter for an engine called {options.engine!r}; known: {ENGINE}")
+    if options.engine is not None:
+        engine_called(options.engine)
     if options.target is not None:
         _check_attached(options)
         return
-    if options.launch not in (None, *_LAUNCHABLE):
-        raise UsageError(f"stalefuzz cannot launch {options.launch!r}; it launches {', '.join(_LAUNCHABLE)}")
-    if options.binary is not None:
-        _check_executable(options.binary)
+    if options.launch not in (None, *LAUNCHABLE):
+        raise UsageError(f"stalefuzz cannot launch {options.launch!r}; it launches {', '.join(LAUNCHABLE)}")
     if options.reference not in (None,):
         raise UsageError("--reference goes with --target: a launched server gets a reference of its own")
 
@@ -229,8 +223,3 @@ def _check_url(flag: str, url: str) -> None:
         raise UsageError(f"{flag}: a user name or a password in the URL would end up in reports; leave it out")
     if parsed.scheme not in ("http", "https") or not parsed.host or (parsed.port or 0) >= 2**16:
         raise UsageError(f"{flag} {url} is no address of a server; write http://HOST:PORT")
-
-
-def _check_executable(path: Path) -> None:
-    if not path.is_file():
-        raise UsageError(f"--binary {path}: there is no such file")

@@ -98,7 +98,7 @@ class Run:
         self._ledger.calibrated(calibration)
         scenarios = self._scenarios(differential)
         self._replay_corpus(differential, start_pool)
-        for leg in legs(scenarios, self._seed, can_start=self._rig.can_start):
+        for leg in legs(scenarios, self._seed, can_start=self._rig.takes_settings):
             if self._enough() or self._found_enough():
                 break
             self._run_leg(leg, differential, start_pool)

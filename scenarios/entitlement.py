@@ -13,6 +13,7 @@ from scenarios.environment import AdapterScale, Environment, environment
 from scenarios.operations import (
     Abort,
     Complete,
+    Evict,
     Join,
     Operation,
     Reload,
@@ -54,6 +55,15 @@ class World(msgspec.Struct):
         return environment(versioned, salt=request.salt, weights=self.weights)
 
 
+def changed_versions(plan: Plan) -> list[Operation]:
+    """What brings back the first versions of all that the plan loaded others of."""
+    world = World()
+    for operation in (*plan.prologue, *plan.operations):
+        world.tell(operation)
+    loads: list[Operation] = [Reload(adapter, 0) for adapter, version in world.versions.items() if version]
+    return [*loads, ReloadWeights(0)] if world.weights else loads
+
+
 _CHANGES = (SetScales, Reload, Unload, ReloadWeights, Sleep)
 """Operations during which a running request may come to mix two environments."""
 
@@ -76,3 +86,13 @@ def entitlements(plan: Plan) -> list[Environment | None]:
             running.discard(operation.of)
         found.append(world.of(operation) if isinstance(operation, (Complete, Start)) else None)
     return found
+
+
+def self_contained(plan: Plan) -> bool:
+    """Whether every request that leaves its scales out follows global ones that the plan itself has set."""
+    known = any(isinstance(operation, SetScales) for operation in plan.prologue)
+    for operation in plan.operations:
+        known = known or isinstance(operation, SetScales)
+        if isinstance(operation, (Complete, Start, Evict)) and operation.scales is None and not known:
+            return False
+    return True

@@ -13,7 +13,7 @@ from fuzzer.models.weights import draw
 
 RANK = 4
 ALPHA = 8.0
-_B_DEVIATION = 0.5
+B_DEVIATION = 0.5
 
 
 def write_adapter(path: Path, blueprint: Blueprint, seed: int, number: int) -> None:
@@ -32,4 +32,4 @@ def _factors(blueprint: Blueprint) -> Iterator[Tensor]:
     for target in (tensor for tensor in blueprint.tensors if tensor.adapted):
         outputs, inputs = target.shape
         yield linear(f"{target.name}.lora_a", RANK, inputs)
-        yield Tensor(f"{target.name}.lora_b", (outputs, RANK), deviation=_B_DEVIATION)
+        yield Tensor(f"{target.name}.lora_b", (outputs, RANK), deviation=B_DEVIATION)

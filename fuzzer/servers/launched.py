@@ -1,4 +1,4 @@
-"""Starts, watches and ends llama-servers of our own: the embedded one, or an executable of the user's."""
+"""Starts, watches and ends servers of our own, whatever their engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from fuzzer.errors import ServerStartError, UsageError
 from fuzzer.servers import loopback
@@ -34,8 +34,40 @@ TAIL_LINES = 20
 MESSAGE_LINES = 8
 
 
+class Launch(Protocol):
+    """What to start, and how to see that it is there."""
+
+    @property
+    def start_seconds(self) -> float:
+        """How long the start may take."""
+        ...
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command line that a person would type for the same server."""
+        ...
+
+    @property
+    def fixed_port(self) -> int:
+        """The port that the user's flags ask for; 0 leaves it to us."""
+        ...
+
+    @property
+    def picks_port(self) -> bool:
+        """Whether the server takes any free port by itself and announces it."""
+        ...
+
+    def child_argv(self, port: int) -> list[str]:
+        """The command that is run."""
+        ...
+
+    def environment(self) -> dict[str, str]:
+        """The environment that it runs in."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LlamaLaunch:
     """What to start: llama-server flags, and the executable that takes them when it is not the embedded one."""
 
     flags: LlamaFlags
@@ -52,7 +84,17 @@ class Launch:
         """The port that the flags ask for; 0 leaves it to us."""
         return int(self.flags.get(PORT) or 0)
 
+    @property
+    def picks_port(self) -> bool:
+        """The embedded server announces the port that it took."""
+        return self.executable is None
+
+    def environment(self) -> dict[str, str]:
+        """Ours, without what would set llama-server's flags."""
+        return child_environment()
+
     def child_argv(self, port: int) -> list[str]:
+        """The command that is run."""
         python = [sys.executable, "-P", "-m"]
         flags = replace(self.flags, settings={**self.flags.settings, HOST: LOOPBACK, PORT: port}).argv()
         if self.executable is None:
@@ -65,7 +107,7 @@ def launch_embedded(flags: Sequence[str], *, start_seconds: float = START_SECOND
     parsed = _checked(parse_flags(flags))
     if parsed.get(MODEL) is None:
         raise UsageError("llama-server needs a model: give its file with --model.")
-    return LaunchedServer(Launch(parsed, None, start_seconds))
+    return LaunchedServer(LlamaLaunch(parsed, None, start_seconds))
 
 
 def launch_binary(path: Path, flags: Sequence[str], *, start_seconds: float = START_SECONDS) -> LaunchedServer:
@@ -74,7 +116,7 @@ def launch_binary(path: Path, flags: Sequence[str], *, start_seconds: float = ST
     executable = shutil.which(path.absolute()) or shutil.which(path)
     if executable is None:
         raise UsageError(f"{path} is not an executable file: --binary takes the path of a llama-server.")
-    return LaunchedServer(Launch(_checked(parse_flags(flags, keep_unknown=True)), Path(executable), start_seconds))
+    return LaunchedServer(LlamaLaunch(_checked(parse_flags(flags, keep_unknown=True)), Path(executable), start_seconds))
 
 
 def _checked(flags: LlamaFlags) -> LlamaFlags:
@@ -84,7 +126,7 @@ def _checked(flags: LlamaFlags) -> LlamaFlags:
 
 
 class LaunchedServer:
-    """One llama-server process on a loopback port; ``start`` or ``with`` starts it, ``restart`` gives it a fresh life.
+    """One server process on a loopback port; ``start`` or ``with`` starts it, ``restart`` gives it a fresh life.
 
     Several can be started at once from several threads. ``url`` changes with each start unless the flags fix a port.
     """
@@ -116,7 +158,7 @@ class LaunchedServer:
 
     def start(self) -> None:
         """Start and wait until it answers; raises ServerStartError with the cause and the last log lines."""
-        if self.launch.executable is None or self.launch.fixed_port:
+        if self.launch.picks_port or self.launch.fixed_port:
             return self._start_on(self.launch.fixed_port)
         # An executable is told its port, which somebody may take between our look and its start.
         for _ in range(PORT_TRIES - 1):
@@ -185,7 +227,7 @@ class LaunchedServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log.fileno(),
-            env=child_environment(),
+            env=self.launch.environment(),
             # Ctrl-C in the terminal is for stalefuzz, which still needs its servers to finish the write.
             start_new_session=True,
         )

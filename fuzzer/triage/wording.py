@@ -15,9 +15,9 @@ from scenarios.plans import Plan
 from scenarios.story import count, prologue_lines, story_lines
 
 
-def story_of(plan: Plan, ours: Trace, wrong: int, suspect: Suspect) -> list[str]:
+def story_of(plan: Plan, ours: Trace, wrong: int, suspect: Suspect, *, adapters: int = 0) -> list[str]:
     """One line an operation, with what the server said it reused, and the mark at the wrong one."""
-    asked = story_lines(plan)
+    asked = story_lines(plan, adapters=adapters)
     width = max(len(line) for line in asked)
     said = [_said(step) for step in ours.steps] + [""] * len(asked)
     lines = [f"{line:<{width}}  {words}".rstrip() for line, words in zip(asked, said, strict=False)]

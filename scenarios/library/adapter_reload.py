@@ -8,13 +8,13 @@ import msgspec
 
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario, no_adapter
-from scenarios.swarm import Profile, explicit_spellings, profile
+from scenarios.swarm import Profile, profile, related
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     kinds = ["complete", "complete", "reload"]
     kinds += ["unload"] if "unload" in capabilities.operations and rng.random() < 0.3 else []
-    return msgspec.structs.replace(profile(rng, capabilities, explicit_spellings(capabilities)), kinds=tuple(kinds))
+    return msgspec.structs.replace(profile(rng, capabilities, related(rng, capabilities)), kinds=tuple(kinds))
 
 
 SCENARIO = Scenario(

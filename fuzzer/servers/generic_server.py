@@ -1,0 +1,168 @@
+"""Any server with an OpenAI-style completion route, told apart by a profile; what that leaves open is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from secrets import token_hex
+from typing import Any
+
+import msgspec
+
+from fuzzer.errors import UnreachableError
+from fuzzer.servers.http import Connection, decode
+from fuzzer.servers.openai_server import OpenAIServer, adapter_named
+from fuzzer.servers.openai_wire import Completion
+from fuzzer.servers.probed_texts import probed_texts
+from fuzzer.servers.profiles import FRESH, Profile
+from fuzzer.servers.protocol import Request, RequestRefused
+from scenarios.capabilities import Capabilities
+from scenarios.operations import Flush, Operation, Sampling
+from scenarios.prompts import TokenSpace
+
+_CONTEXT = 2048
+_LOWEST_IDS = TokenSpace(1000, 1000)
+"""Ids that every vocabulary of a real model has, and that are text there: special tokens stand at either end."""
+_LOGPROBS: tuple[dict[str, Any], ...] = (
+    {"logprobs": 20},
+    {"logprobs": 5},
+    {"logprobs": True, "top_logprobs": 10},
+    {},
+)
+"""Spellings by preference; answers show which of them are understood."""
+_SAMPLINGS: dict[Sampling, dict[str, Any]] = {Sampling.SEEDED: {"temperature": 1.0, "seed": 7}}
+
+
+class _Model(msgspec.Struct, frozen=True):
+    id: str
+    owned_by: str = ""
+
+
+class _Models(msgspec.Struct, frozen=True):
+    data: list[_Model] = []
+
+
+class GenericServer(OpenAIServer):
+    """A server that ``profile`` describes. ``adapters`` are names of models that are the first one's adapters."""
+
+    def __init__(self, url: str, profile: Profile, *, adapters: Sequence[str] = (), admin: bool = False) -> None:
+        super().__init__(url)
+        self.engine = profile.name
+        self.path = profile.route
+        self._profile = profile
+        self._adapters = tuple(adapters) if profile.adapter_models else ()
+        self._logprobs: dict[str, Any] = {}
+        try:
+            self._base = _base_model(self._connection, self._adapters)
+            self.capabilities = self._probed(admin=admin)
+        except RequestRefused as refusal:
+            raise UnreachableError(f"{url} has no usable route {self.path}: {refusal.reason}") from None
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as."""
+        named = adapter_named(request)
+        body: dict[str, Any] = {
+            "model": self._base if named is None else self._adapters[named[0]],
+            "prompt": self._spelled(request.prompt),
+            "max_tokens": request.tokens,
+            "temperature": 0,
+            **self._logprobs,
+            **self._profile.always,
+        }
+        if request.salt and self._profile.salt is not None:
+            body[self._profile.salt] = request.salt
+        if not request.reuse and self._profile.bypass is not None:
+            body |= {key: token_hex(16) if value == FRESH else value for key, value in self._profile.bypass.items()}
+        return body | _SAMPLINGS.get(request.sampling, {})
+
+    def action(self, operation: Operation) -> tuple[str, Any] | None:
+        """Route and JSON of an operation that is no request; None for one that this server cannot do."""
+        if isinstance(operation, Flush) and self._profile.flush is not None:
+            return self._profile.flush, {}
+        return None
+
+    def _spelled(self, prompt: Sequence[int]) -> Any:
+        if self.texts.pieces:
+            return self.texts.joined(prompt)
+        if any(token >= 1 << 31 for token in prompt):
+            raise RequestRefused("this server tells the tokens of its answers by text only, and takes ids")
+        return prompt
+
+    def _probed(self, *, admin: bool) -> Capabilities:
+        ids = self._profile.token_ids and self._counts([number + _LOWEST_IDS.first for number in range(7)]) == 7
+        space = _LOWEST_IDS
+        if not ids:
+            self.texts, space = probed_texts(self.url, {"model": self._base, **self._profile.always}, self.path)
+        self._logprobs, top = self._understood(space)
+        flush = ("flush",) if admin and self._profile.flush is not None else ()
+        return Capabilities(
+            space=space,
+            context=_CONTEXT,
+            operations=("complete", "start", "await", "join", "abort", "evict", *flush),
+            samplings=(Sampling.PLAIN, *_SAMPLINGS),
+            top_logprobs=top,
+            adapters=len(self._adapters),
+            adapter_names=bool(self._adapters),
+            cached_counts=self._tells_cached(space),
+            approximate_reuse=not ids,
+            bypass=self._profile.bypass is not None,
+            salts=self._profile.salt is not None,
+            slots=4,
+        )
+
+    def _understood(self, space: TokenSpace) -> tuple[dict[str, Any], int]:
+        """The first spelling of the wish for logprobs that is answered with lists, and their length."""
+        for fields in _LOGPROBS[:-1]:
+            try:
+                answer = self._asked(range(space.first, space.first + 3), fields)
+            except RequestRefused:
+                continue
+            length = _longest_list(answer)
+            if length:
+                return fields, length
+        return {}, 0
+
+    def _tells_cached(self, space: TokenSpace) -> bool:
+        """Whether the same long prompt again is said to be cached."""
+        prompt = [space.first + 11 + number % 13 for number in range(200)]
+        self._asked(prompt, {})
+        usage = self._asked(prompt, {}).usage
+        return usage is not None and usage.cached is not None
+
+    def _asked(self, prompt: Sequence[int], fields: dict[str, Any]) -> Completion:
+        body = {"model": self._base, "prompt": self._spelled(list(prompt)), "max_tokens": 1, "temperature": 0}
+        return decode(self._connection.post(self.path, body | self._profile.always | fields), Completion)
+
+    def _counts(self, prompt: Sequence[int]) -> int | None:
+        """How many tokens the server says a prompt of ids has; None where it takes no ids."""
+        try:
+            usage = self._asked(prompt, {}).usage
+        except RequestRefused:
+            return None
+        return usage.prompt_tokens if usage is not None else None
+
+
+def owners(connection: Connection) -> set[str]:
+    """Who owns the models of a server, as it says."""
+    try:
+        return {model.owned_by for model in decode(connection.get("/v1/models"), _Models).data}
+    except RequestRefused:
+        return set()
+
+
+def _base_model(connection: Connection, adapters: Sequence[str]) -> str:
+    names = [model.id for model in decode(connection.get("/v1/models"), _Models).data]
+    for adapter in adapters:
+        if adapter not in names:
+            raise RequestRefused(f"it has no model or adapter called {adapter!r}; it has {', '.join(names)}")
+    base = next((name for name in names if name not in adapters), None)
+    if base is None:
+        raise RequestRefused("it lists no model")
+    return base
+
+
+def _longest_list(answer: Completion) -> int:
+    logprobs = answer.choices[0].logprobs if answer.choices else None
+    if logprobs is None:
+        return 0
+    lengths = [len(entry.top_logprobs or []) for entry in logprobs.content or []]
+    return max([*lengths, *(len(top or {}) for top in logprobs.top_logprobs or [])], default=0)

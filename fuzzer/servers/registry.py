@@ -1,0 +1,39 @@
+"""The engines that stalefuzz knows, one line each; the first that recognises a server is taken for it."""
+
+from __future__ import annotations
+
+from fuzzer.errors import UnreachableError, UsageError
+from fuzzer.servers.engine import Engine
+from fuzzer.servers.generic_engines import GENERIC
+from fuzzer.servers.http import Connection
+from fuzzer.servers.llama_engine import LLAMA_CPP
+from fuzzer.servers.mlx_lm_engine import MLX_LM
+from fuzzer.servers.vllm_engine import VLLM
+from fuzzer.servers.zoo_engine import ZOO
+
+ENGINES: tuple[Engine, ...] = (LLAMA_CPP, VLLM, MLX_LM, ZOO, *GENERIC)
+DEFAULT = LLAMA_CPP
+LAUNCHABLE = tuple(engine.name for engine in ENGINES if engine.install is not None)
+
+
+def engine_called(name: str) -> Engine:
+    """The engine of that name; raises UsageError."""
+    for engine in ENGINES:
+        if engine.name == name:
+            return engine
+    known = ", ".join(engine.name for engine in ENGINES)
+    raise UsageError(f"there is no adapter for an engine called {name!r}; known: {known}")
+
+
+def engine_at(url: str) -> Engine:
+    """Which engine answers at ``url``; raises UnreachableError where nothing does, or nothing that we know."""
+    connection = Connection(url)
+    try:
+        connection.reach()
+        for engine in ENGINES:
+            if engine.speaks(connection):
+                return engine
+    finally:
+        connection.close()
+    known = ", ".join(engine.server or engine.name for engine in ENGINES)
+    raise UnreachableError(f"{url} answers, but not as any of {known} does; name its engine with --engine")

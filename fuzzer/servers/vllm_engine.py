@@ -1,0 +1,117 @@
+"""vLLM as the rig sees it: attached to, or launched where ``vllm`` is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fuzzer.models.hf_folders import hf_folders
+from fuzzer.models.hf_tiny import AdapterLayout
+from fuzzer.options import ServerOptions
+from fuzzer.servers.engine import Engine
+from fuzzer.servers.launched import LaunchedServer
+from fuzzer.servers.python_engine import PythonLaunch, interpreter
+from fuzzer.servers.vllm_server import ENGINE as NAME
+from fuzzer.servers.vllm_server import VllmServer, VllmSetup, speaks_vllm, version_name
+from reports.record import Settings
+from scenarios.environment import adapter_letter
+
+_START_SECONDS = 600.0
+_VARIABLE = "STALEFUZZ_VLLM_PYTHON"
+_VERSIONS = 2
+"""Of each adapter, the first included: as many as scenarios draw."""
+_NO_CACHE: tuple[str, ...] = ("--no-enable-prefix-caching",)
+_VARIABLES = {
+    "VLLM_SERVER_DEV_MODE": "1",
+    "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
+    "VLLM_NO_USAGE_STATS": "1",
+}
+_CPU_VARIABLES = {"TORCH_COMPILE_DISABLE": "1", "OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+"""One thread computes every sum in one order; compiling would stall the first request for a quarter of a minute."""
+_FLAGS = ("--served-model-name", "base", "--max-logprobs", "-1", "--enable-prompt-tokens-details")
+_EXACT = ("--dtype", "float32", "--enforce-eager")
+_TINY = ("--max-model-len", "512", "--block-size", "32", "--kv-cache-memory-bytes", "67108864", "--max-num-seqs", "8")
+"""Blocks smaller than 32 do not work on a CPU, and without a size of the cache it does not start."""
+
+
+class VllmInstallation:
+    """``vllm serve`` in our own environment, or in the one that STALEFUZZ_VLLM_PYTHON names."""
+
+    takes_settings = False
+    tiny_files: tuple[Path, ...] = ()
+    starts_quickly = False
+    program = "vllm serve"
+
+    def __init__(self, options: ServerOptions, exact: bool) -> None:
+        self.switches = {"--no-enable-prefix-caching": _NO_CACHE}
+        self._exact = exact
+        self._folders = hf_folders(options, AdapterLayout.PEFT, NAME)
+        self._flags = options.server_flags
+        self._python = interpreter(NAME, "vllm", _VARIABLE)
+
+    def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
+        """A server that caches, not yet started."""
+        names = [(adapter_letter(number), str(path)) for number, path in enumerate(self._folders.adapters)]
+        return self._launch(names, "--enable-prefix-caching", *self._flags, *further)
+
+    def reference(self) -> LaunchedServer:
+        """The same model without prefix caching, each version of each adapter under a name of its own."""
+        return self._launch(self._versions(), *self._flags, *_NO_CACHE)
+
+    def connect(self, url: str) -> VllmServer:
+        """The adapter for a target that we started."""
+        return VllmServer(url, self._setup(versioned=False))
+
+    def connect_reference(self, url: str) -> VllmServer:
+        """The adapter for a reference that we started."""
+        return VllmServer(url, self._setup(versioned=True))
+
+    def settings(self, setting: tuple[str, ...] = ()) -> Settings:
+        """What a finding records."""
+        folders = self._folders
+        return Settings(NAME, "", list(self._flags), folders.model_name, list(folders.adapter_names), "")
+
+    def close(self) -> None:
+        """Nothing was written."""
+
+    def _setup(self, *, versioned: bool) -> VllmSetup:
+        folders = self._folders
+        return VllmSetup(
+            vocabulary=folders.vocabulary,
+            window=folders.window,
+            paths=tuple(str(path) for path in folders.adapters),
+            versioned=versioned,
+            admin=not versioned,
+            reuse=not versioned,
+        )
+
+    def _versions(self) -> list[tuple[str, str]]:
+        paths = self._folders.adapters
+        return [
+            (version_name(adapter, version), str(paths[(adapter + version) % len(paths)]))
+            for adapter in range(len(paths))
+            for version in range(_VERSIONS)
+        ]
+
+    def _launch(self, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:
+        tiny = self._folders.tiny
+        ours = [*_FLAGS, *(_EXACT if self._exact else ()), *(_TINY if tiny else ()), *self._pool()]
+        if adapters:
+            modules = [f"{name}={path}" for name, path in adapters]
+            ours += ["--enable-lora", "--max-lora-rank", "8", "--max-loras", str(len(adapters))]
+            ours += ["--lora-modules", *modules]
+        program = (self._python, "-m", "vllm.entrypoints.cli.main", "serve", str(self._folders.model))
+        variables = {**_VARIABLES, **(_CPU_VARIABLES if tiny else {})}
+        return LaunchedServer(PythonLaunch(program, (*ours, *flags), _START_SECONDS, variables))
+
+    def _pool(self) -> tuple[str, ...]:
+        """A pool that a few prompts fill; windowed layers have blocks of their own."""
+        if not self._folders.tiny:
+            return ()
+        return ("--num-gpu-blocks-override", "32" if self._folders.window is None else "96")
+
+
+def _attach(url: str, options: ServerOptions) -> VllmServer:
+    return VllmServer(url)
+
+
+VLLM = Engine(NAME, _attach, speaks_vllm, VllmInstallation, server="vLLM")

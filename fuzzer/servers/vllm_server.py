@@ -1,0 +1,233 @@
+"""vLLM's OpenAI server: token-id prompts, top-k logprobs by id, adapters by model name, cache salts, cached counts.
+
+Field names are vLLM's own, vllm/entrypoints/openai of 0.28 to 0.32. Logprobs of *prompts* are never asked for: such
+requests go round the prefix cache.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+from secrets import token_hex
+from typing import Any
+
+import msgspec
+
+from fuzzer.errors import UnreachableError
+from fuzzer.servers.http import Connection, decode
+from fuzzer.servers.openai_server import OpenAIServer, adapter_named
+from fuzzer.servers.openai_wire import Completion
+from fuzzer.servers.probed_texts import SAMPLE
+from fuzzer.servers.protocol import Request, RequestRefused
+from scenarios.capabilities import Capabilities
+from scenarios.environment import adapter_letter
+from scenarios.operations import Flush, Operation, Reload, Sampling, Unload
+from scenarios.prompts import TokenSpace
+
+ENGINE = "vllm"
+_TOP_KS = (50, 20, 5)
+"""What is asked for, likeliest to be enough first; a server allows 20 unless told otherwise."""
+_CONTEXT = 2048
+_BLOCK = 16
+_SPECIAL_TOKENS = 4
+_LARGE_VOCABULARY = 20_000
+_SAMPLED = 200
+_ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
+_SAMPLINGS: dict[Sampling, dict[str, Any]] = {
+    Sampling.PENALTIES: {"repetition_penalty": 1.5, "presence_penalty": 0.5},
+    Sampling.BIAS: {"logit_bias": {str(token): -5.0 for token in range(4, 300, 2)}},
+    Sampling.SEEDED: {"temperature": 1.0, "seed": 7},
+}
+
+
+class _Model(msgspec.Struct, frozen=True):
+    id: str
+    root: str | None = None
+    parent: str | None = None
+    owned_by: str = ""
+    max_model_len: int | None = None
+
+
+class _Models(msgspec.Struct, frozen=True):
+    data: list[_Model]
+
+
+class _Tokenized(msgspec.Struct, frozen=True):
+    tokens: list[int]
+
+
+class _Version(msgspec.Struct, frozen=True):
+    version: str
+
+
+class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a launcher knows of its own server and may do to it."""
+
+    vocabulary: int | None = None
+    window: int | None = None
+    paths: tuple[str, ...] = ()
+    """Adapter folders on the server's machine, for loading them again; version v of adapter n is path n + v."""
+    versioned: bool = False
+    """Each version of each adapter has a name of its own, as on a reference."""
+    admin: bool = False
+    """Whether what other users of the server would notice is allowed."""
+    reuse: bool = True
+    """Whether it is to cache at all."""
+
+
+def version_name(adapter: int, version: int) -> str:
+    """The name of one version of an adapter on a reference, where all of them are loaded at once."""
+    return f"{adapter_letter(adapter)}-v{version}"
+
+
+class VllmServer(OpenAIServer):
+    """A vLLM server that answers at ``url``."""
+
+    engine = ENGINE
+
+    def __init__(self, url: str, setup: VllmSetup | None = None) -> None:
+        super().__init__(url)
+        self._setup = setup or VllmSetup()
+        try:
+            self.version = decode(self._connection.get("/version"), _Version).version
+            models = decode(self._connection.get("/v1/models"), _Models).data
+            self._base = next(model for model in models if model.parent is None)
+            self._names = [model.id for model in models if model.parent is not None]
+            self.capabilities = self._state_capabilities()
+        except (RequestRefused, StopIteration) as refusal:
+            raise UnreachableError(f"{url} answers, but not as vLLM does: {refusal}") from None
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as."""
+        body: dict[str, Any] = {
+            "model": self._model(request),
+            "prompt": request.prompt,
+            "max_tokens": request.tokens,
+            "temperature": 0,
+            "ignore_eos": True,
+            "logprobs": self.capabilities.top_logprobs,
+            "return_tokens_as_token_ids": True,
+            "return_token_ids": True,
+        }
+        # A salt that nobody has used before: the engine's own way to compute everything anew.
+        salt = request.salt if request.reuse else f"stalefuzz-{token_hex(8)}"
+        if salt:
+            body["cache_salt"] = salt
+        return body | _SAMPLINGS.get(request.sampling, {})
+
+    def perform(self, operation: Operation) -> int | None:
+        """Do an operation that is no request; an unloaded adapter is loaded again as it was."""
+        if isinstance(operation, Unload):
+            name = self._names[operation.adapter]
+            self._connection.post("/v1/unload_lora_adapter", {"lora_name": name})
+            self._connection.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": self._path(operation, 0)})
+            return None
+        return super().perform(operation)
+
+    def action(self, operation: Operation) -> tuple[str, Any] | None:
+        """Route and JSON of an operation that is no request; None for one that this server cannot do."""
+        match operation:
+            case Flush():
+                return "/reset_prefix_cache", {}
+            case Reload(adapter=adapter, version=version) if self._setup.paths:
+                path = self._path(operation, version)
+                return "/v1/load_lora_adapter", {
+                    "lora_name": self._names[adapter],
+                    "lora_path": path,
+                    "load_inplace": True,
+                }
+            case _:
+                return None
+
+    def _path(self, operation: Reload | Unload, version: int) -> str:
+        paths = self._setup.paths
+        return paths[(operation.adapter + version) % len(paths)]
+
+    def _model(self, request: Request) -> str:
+        named = adapter_named(request)
+        if named is None:
+            return self._base.id
+        return version_name(*named) if self._setup.versioned else self._names[named[0]]
+
+    def _state_capabilities(self) -> Capabilities:
+        adapters = len(self._setup.paths) if self._setup.versioned else len(self._names)
+        return Capabilities(
+            space=self._space(),
+            context=self._base.max_model_len or _CONTEXT,
+            operations=(*_ALWAYS, *self._admin_operations()),
+            samplings=(Sampling.PLAIN, *_SAMPLINGS),
+            top_logprobs=self._top_k(),
+            adapters=adapters,
+            adapter_names=adapters > 0,
+            cached_counts=self._tells_cached() if self._setup.reuse else True,
+            bypass=True,
+            salts=True,
+            slots=8,
+            block=block_size(self._connection),
+            window=self._setup.window,
+        )
+
+    def _admin_operations(self) -> list[str]:
+        if not self._setup.admin:
+            return []
+        loads = ["reload"] if len(self._setup.paths) > 1 else []
+        unloads = ["unload"] if self._setup.paths else []
+        try:
+            self.perform(Flush())
+        except RequestRefused:
+            return [*loads, *unloads]
+        return ["flush", *loads, *unloads]
+
+    def _top_k(self) -> int:
+        return next((most for most in _TOP_KS if self._asked([5, 6, 7], logprobs=most) is not None), 0)
+
+    def _tells_cached(self) -> bool:
+        """Whether the same long prompt again, under a salt of its own, is said to be cached."""
+        prompt = [self._space().first + number % 7 for number in range(2 * block_size(self._connection) + 2)]
+        salt = f"stalefuzz-{token_hex(8)}"
+        answers = [self._asked(prompt, cache_salt=salt) for _ in range(2)]
+        usage = answers[-1].usage if answers[-1] is not None else None
+        return usage is not None and bool(usage.cached)
+
+    def _space(self) -> TokenSpace:
+        vocabulary = self._setup.vocabulary or self._vocabulary()
+        if vocabulary < _LARGE_VOCABULARY:
+            return TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS))
+        # Real vocabularies keep special tokens at both ends.
+        return TokenSpace(1000, vocabulary * 9 // 10 - 1000)
+
+    def _vocabulary(self) -> int:
+        """How many tokens there are at least; asked of the tokenizer, since one id too high kills the engine."""
+        texts = [SAMPLE[at : at + _SAMPLED] for at in range(0, len(SAMPLE), _SAMPLED)]
+        bodies = [{"model": self._base.id, "prompt": text, "add_special_tokens": False} for text in texts]
+        answers = [decode(self._connection.post("/tokenize", body), _Tokenized) for body in bodies]
+        return 1 + max(token for answer in answers for token in answer.tokens)
+
+    def _asked(self, prompt: Sequence[int], **fields: Any) -> Completion | None:
+        """The answer to a probe; None where it was refused."""
+        body = {"model": self._base.id, "prompt": prompt, "max_tokens": 1, "temperature": 0} | fields
+        try:
+            return decode(self._connection.post(self.path, body), Completion)
+        except RequestRefused:
+            return None
+
+
+def speaks_vllm(connection: Connection) -> bool:
+    """Whether the models at this server are vLLM's."""
+    try:
+        models = decode(connection.get("/v1/models"), _Models).data
+        return any(model.owned_by == "vllm" for model in models)
+    except RequestRefused:
+        return False
+
+
+def block_size(connection: Connection) -> int:
+    """Tokens of a cache block, from the metrics."""
+    try:
+        metrics = connection.get("/metrics").decode("utf-8", "replace")
+    except RequestRefused:
+        return _BLOCK
+    info = next((line for line in metrics.splitlines() if "cache_config_info{" in line), "")
+    found = re.search(r'[{,]block_size="(\d+)"', info)
+    return int("".join(takewhile(str.isdigit, found[1]))) if found else _BLOCK
