@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import http.server
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import pytest
 from real_run import real_finding, real_run
 
 from fuzzer.servers.loopback import free_port
-from reports.record import RunRecord
+from reports.record import RunRecord, WireRequest
 from reports.reproduce.scripts import scripts_of
 
 PYTEST = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -47,6 +54,9 @@ def test_shell_script_shows_the_bug() -> None:
     done = shell(folder() / "repro.sh")
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.startswith("REPRODUCED: position 1, token ")
+    apart = re.search(r"are ([0-9.]+) apart", done.stdout)
+    assert apart is not None
+    assert float(apart[1]) == pytest.approx(real_finding().max_abs_logprob_delta, rel=0.01)
 
 
 def test_shell_script_says_when_the_bug_is_gone() -> None:
@@ -146,3 +156,45 @@ def test_issue_text_mentions_nobody() -> None:
     prose = "".join(text.split("```")[::2])
     for markup in ("@everyone", "@a", "#1", "#2", "<b>", "](http", "http://e"):
         assert markup not in prose
+
+
+@pytest.fixture
+def parroting() -> Iterator[str]:
+    """A server with OpenAI's format whose answers differ with their history: the bug, boiled down."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            fresh = "cache_salt" in body
+            odd = {'token "}:1]': -0.5, "token_id:7": -1.0 if fresh else -3.25, "token_id:9": -4.0}
+            logprobs = {"tokens": ['token "}:1]'], "token_logprobs": [-0.5], "top_logprobs": [odd]}
+            content = json.dumps({"choices": [{"text": "x", "logprobs": logprobs}], "usage": {}}).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            return
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_scripts_read_openai_answers(parroting: str, tmp_path: Path) -> None:
+    finding = real_finding()
+    body = {"prompt": [5, 6], "max_tokens": 1, "logprobs": 3}
+    asked = WireRequest(1, "/v1/completions", body)
+    alone = WireRequest(1, "/v1/completions", {**body, "cache_salt": "x"})
+    settings = msgspec.structs.replace(finding.settings, engine="vllm", model="", flags=[], adapters=[])
+    scripts = scripts_of(msgspec.structs.replace(finding, wire=[asked, asked], wire_alone=alone, settings=settings))
+    (tmp_path / "repro.sh").write_text(scripts.shell)
+    (tmp_path / "test_repro.py").write_text(scripts.pytest)
+    done = shell(tmp_path / "repro.sh", URL=parroting)
+    assert done.returncode == 1, done.stderr
+    assert "are 2.25 apart" in done.stdout
+    assert "2.25 apart" in pytest_case(tmp_path / "test_repro.py", URL=parroting).stdout
