@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 import msgspec
 import pytest
 from real_run import SEED, real_finding, real_record, real_run
-from running import stalefuzz
+from running import eventually, stalefuzz, started
 from synthetic_runs import NASTY, large, nasty
 
 from oracles.evidence import Verdict
@@ -185,3 +185,19 @@ def test_redacted_run_shows_shapes_only(tmp_path: Path) -> None:
         for secret in secrets:
             assert not re.search(rf"(?<![\w]){re.escape(secret)}(?![\w])", content), (path, secret)
     assert stalefuzz("replay", f"stalefuzz-out/findings/{finding.id}.json", folder=tmp_path).status == 1
+
+
+def test_a_killed_run_leaves_record_and_report(tmp_path: Path) -> None:
+    """SIGKILL in the middle: everything on disk is whole."""
+    with started("run", "--scenario", "single-scale", "--seed", "4", folder=tmp_path) as process:
+        page = tmp_path / "stalefuzz-out" / "report.html"
+        eventually(lambda: page.is_file() or process.poll() is not None, "a report is written")
+        process.kill()
+        process.communicate()
+    record = msgspec.json.decode((page.parent / "run.json").read_bytes(), type=RunRecord)
+    assert record.verdict == "inconclusive"
+    assert record.reasons == ["the run did not get to its end"]
+    assert record.steps > 0
+    assert page.read_text().rstrip().endswith("</html>")
+    check_against_schema((page.parent / "junit.xml").read_bytes())
+    assert stalefuzz("report", page.parent, folder=tmp_path).status == 0
