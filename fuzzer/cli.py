@@ -195,6 +195,40 @@ def scenarios() -> None:
     scenarios_command()
 
 
+@cli.group()
+def zoo() -> None:
+    """Servers with planted bugs, to see what stalefuzz finds: list, serve."""
+
+
+@zoo.command(name="list")
+def list_bugs() -> None:
+    """List the planted bugs, with the public report that each follows."""
+    from fuzzer.commands.zoo import list_command
+
+    sys.exit(list_command())
+
+
+@zoo.command(cls=ServerCommand)
+@click.option("--bug", metavar="NAME", help="The planted bug; none when left out.")
+def serve(bug: str | None, server_flags: tuple[str, ...]) -> None:
+    """Serve a zoo model on a free loopback port until standard input ends."""
+    from fuzzer.commands.zoo import serve_command
+
+    sys.exit(serve_command(bug, server_flags))
+
+
+@cli.command()
+@click.option("--quick", is_flag=True, help="A few planted bugs only.")
+@click.option("--time", "time_s", type=Duration(), default="60s", show_default=True, help="For each planted bug.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default="stalefuzz-out", show_default=True)
+def bench(*, quick: bool, time_s: float, seed: int, out: Path) -> None:
+    """Measure the fuzzer on servers with planted bugs, and on sound ones."""
+    from fuzzer.commands.bench import bench_command
+
+    sys.exit(bench_command(quick=quick, time_s=time_s, seed=seed, out=out))
+
+
 def _servers(
     *, adapters: tuple[str, ...], numerics: str | None, server_flags: tuple[str, ...], **rest: Any
 ) -> ServerOptions:

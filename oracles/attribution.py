@@ -41,6 +41,12 @@ class Element(StrEnum):
     """Another request runs in between."""
     SETTING_BETWEEN = "setting-between"
     """The request in between runs in the environment of the wrong one."""
+    FORK = "fork"
+    """The wrong prompt leaves the earlier one before that one's end, so that what was cached must be cut back."""
+    REWIND = "rewind"
+    """The wrong prompt ends inside the earlier one."""
+    RESEND = "resend"
+    """The wrong prompt is the earlier one again."""
     GROWTH = "growth"
     """A prompt goes on after an earlier answer."""
     PIN = "pin"
@@ -115,6 +121,14 @@ def ablations(plan: Plan, wrong: int, donor: int | None) -> list[Ablation]:
         found.append(Ablation(Element.REQUEST_BETWEEN, without(plan, between), wrong - len(between)))
         found += _setting_between(plan, wrong, donor, between)
     return found
+
+
+def relation(donor: Sequence[int], wrong: Sequence[int]) -> Element | None:
+    """How a prompt goes on from an earlier one; None for the plain case, where it begins with all of it."""
+    shared = common_prefix(donor, wrong)
+    if shared == len(donor):
+        return Element.RESEND if shared == len(wrong) else None
+    return Element.REWIND if shared == len(wrong) else Element.FORK
 
 
 def inherent(plan: Plan, wrong: int) -> list[Element]:

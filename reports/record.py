@@ -232,6 +232,17 @@ class CellRecord(msgspec.Struct, frozen=True):
     flags: str = ""
 
 
+class LostReuse(msgspec.Struct, frozen=True):
+    """A hit that had to come and did not: not wrong, but the same bookkeeping."""
+
+    step: int
+    tokens: int
+    """Prompt tokens that could have been reused."""
+    story: list[str]
+    times: int = 1
+    """How often a step of this kind lost its reuse in the run; the story is the first one's."""
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """run.json."""
 
@@ -265,7 +276,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     baseline_unseen: list[str] = []
     """Known findings that this run neither replayed nor met."""
     suspects: list[SuspectRecord] = []
-    reuse_lost: list[Any] = []
+    reuse_lost: list[LostReuse] = []
     findings: list[FindingRecord] = []
 
 

@@ -50,7 +50,9 @@ def plans(profile: Profile) -> st.SearchStrategy[Plan]:
     @st.composite
     def draw_plan(draw: st.DrawFn) -> Plan:
         shapes = [draw(st.sampled_from(trees)) for _ in range(profile.roots)]
-        prompts = [prompt for root, (trunk, branch) in enumerate(shapes) for prompt in tree(root, trunk, branch)]
+        prompts = [
+            prompt for root, shape in enumerate(shapes) for prompt in tree(root, *shape)[: 4 if profile.forks else 2]
+        ]
         drawing = _Drawing(profile, prompts)
         for _ in range(draw(st.integers(2, profile.most))):
             drawing.add(draw(st.sampled_from(drawing.kinds())), draw(st.integers(0, 2**20)))

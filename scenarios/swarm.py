@@ -25,6 +25,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What the plans of one round are made of."""
 
     roots: int
+    forks: bool = True
+    """Whether prompts leave each other before their ends."""
     lengths: tuple[int, ...]
     """Of segments."""
     spellings: tuple[Spelling, ...]

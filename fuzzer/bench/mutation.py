@@ -22,7 +22,6 @@ from fuzzer.rig import Rig
 from fuzzer.run import Run
 from fuzzer.zoo.catalogue import MUTANTS
 from fuzzer.zoo.mutants import Mutant
-from fuzzer.zoo.settings import Flavour
 from reports.console import console
 from reports.record import FindingRecord, RunRecord
 
@@ -49,6 +48,13 @@ class Score(msgspec.Struct, frozen=True):
     def minimal(self) -> bool:
         """Whether the plan is at most one operation longer than the shortest possible."""
         return self.operations is not None and self.operations <= self.shortest + _SLACK
+
+    @property
+    def words(self) -> str:
+        """The outcome in a few words."""
+        if not self.found:
+            return "NOT FOUND"
+        return f"found after {self.seconds:.1f} s, {self.operations} operations (shortest possible {self.shortest})"
 
 
 def score(mutant: Mutant, *, time_s: float, seed: int, folder: Path) -> Score:
@@ -86,12 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Score the mutants and print the table."""
     options = _parser().parse_args(arguments)
     chosen = [MUTANTS[name] for name in options.names] if options.names else list(MUTANTS.values())
-    able = [mutant for mutant in chosen if mutant.flavour is Flavour.LLAMA or options.all]
     scores: list[Score] = []
     with tempfile.TemporaryDirectory() as folder:
-        for mutant in able:
+        for mutant in chosen:
             scores.append(score(mutant, time_s=options.time, seed=options.seed, folder=Path(folder)))
-            print(_line(scores[-1]), file=sys.stderr, flush=True)
+            print(f"{scores[-1].name}: {scores[-1].words}", file=sys.stderr, flush=True)
     console().print(table(scores))
     console().print(summary(scores), highlight=False)
     if options.json:
@@ -118,17 +123,12 @@ def summary(scores: Sequence[Score]) -> str:
     return f"{len(seconds)} of {len(scores)} mutants found, median {median}; {minimal} minimal to within one operation"
 
 
-def _line(one: Score) -> str:
-    return f"{one.name}: {'found' if one.found else 'NOT FOUND'} {one.seconds or ''}"
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fuzzer.bench.mutation", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*MUTANTS, []], metavar="NAME")
     parser.add_argument("--time", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--all", action="store_true", help="also the vllm flavour")
     return parser
 
 

@@ -249,7 +249,7 @@ def _finding(
         plan=plan.operations,
         operations=len(plan.operations),
         wrong=wrong + 1,
-        story=wording.story_of(plan, confirmation.witness.ours, wrong, suspect, adapters=server.capabilities.adapters),
+        story=wording.story_of(plan, confirmation.witness.ours, wrong, suspect, adapters=_spelled_adapters(server)),
         explanation=[
             *wording.explanation_of(plan, wrong, why, helps),
             *wording.last_words(confirmation.witness.ours.failure),
@@ -280,6 +280,11 @@ def _finding(
         found_s=round(found_s, 3),
         seed=case.seed,
     )
+
+
+def _spelled_adapters(server: Server) -> int:
+    """Adapters that a request may name or not; where it can only name one, to name none is plain speech."""
+    return server.capabilities.adapters if server.capabilities.request_scales else 0
 
 
 def _source_record(plan: Plan, why: Explanation) -> SourceRecord | None:
