@@ -29,7 +29,7 @@ class Store:
         self.folder = folder
         (folder / "findings").mkdir(parents=True, exist_ok=True)
         self._events: TextIO = (folder / EVENTS).open("a" if resume else "w", encoding="utf-8")
-        self._rendered_s = 0.0
+        self._rendered_s: float | None = None
         self._found = 0
 
     def event(self, event: Event) -> None:
@@ -43,8 +43,13 @@ class Store:
         """Write run.json, and the reports where they have aged."""
         self._events.flush()
         write_atomically(self.folder / RECORD, pretty(record))
-        if record.elapsed_s - self._rendered_s > _RENDER_EVERY_S or len(record.findings) != self._found:
+        if record.steps and self._aged(record):
             self.reports(record)
+
+    def _aged(self, record: RunRecord) -> bool:
+        if self._rendered_s is None or len(record.findings) != self._found:
+            return True
+        return record.elapsed_s - self._rendered_s > _RENDER_EVERY_S
 
     def reports(self, record: RunRecord) -> None:
         """Write every report."""

@@ -18,6 +18,9 @@ from reports.escaping import printable
 from reports.record import FindingRecord, WireRequest
 from reports.reproduce.model_names import DefaultFile, default_files, tiny_name
 
+_STARTED = "llama.cpp"
+_LLAMA_FIELD = "n_predict"
+
 
 class Scripts(msgspec.Struct, frozen=True):
     """Texts; the first two are empty where the plan has no plain HTTP form."""
@@ -50,6 +53,9 @@ class Recipe(msgspec.Struct, frozen=True):
     tiny: str | None
     bound: float
     launched: bool
+    """Whether the scripts can start the server themselves."""
+    shape: str
+    """How answers look: those of llama.cpp's own route, or of OpenAI's completions."""
 
 
 def scripts_of(finding: FindingRecord) -> Scripts:
@@ -68,7 +74,8 @@ def recipe_of(finding: FindingRecord) -> Recipe | None:
     if not finding.wire or (finding.bound is None and finding.oracle != "health"):
         return None
     settings = finding.settings
-    if not settings.model and finding.wire_alone is None:
+    launched = settings.engine == _STARTED and bool(settings.model)
+    if not launched and finding.wire_alone is None:
         return None
     requests = [_request(finding, wire) for wire in finding.wire]
     return Recipe(
@@ -78,10 +85,11 @@ def recipe_of(finding: FindingRecord) -> Recipe | None:
         bypass=None if finding.wire_alone is None else _request(finding, finding.wire_alone),
         flags=settings.flags,
         embedded=settings.embedded,
-        files=default_files(settings),
+        files=default_files(settings) if launched else [],
         tiny=tiny_name(settings),
         bound=finding.bound or 0.0,
-        launched=bool(settings.model),
+        launched=launched,
+        shape="llama.cpp" if _LLAMA_FIELD in finding.wire[-1].body else "openai",
     )
 
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import http.server
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import pytest
 from real_run import real_finding, real_run
 
 from fuzzer.servers.loopback import free_port
-from reports.record import RunRecord
+from reports.record import RunRecord, WireRequest
 from reports.reproduce.scripts import scripts_of
+
+PYTEST = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 
 
 def folder() -> Path:
@@ -37,18 +46,7 @@ def shell(script: Path, *flags: str, **more: str) -> subprocess.CompletedProcess
 
 
 def pytest_case(case: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--rootdir",
-        str(case.parent),
-        str(case),
-    ]
+    command = [*PYTEST, "--rootdir", str(case.parent), str(case)]
     return subprocess.run(command, env=environment(**more), capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -56,6 +54,9 @@ def test_shell_script_shows_the_bug() -> None:
     done = shell(folder() / "repro.sh")
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.startswith("REPRODUCED: position 1, token ")
+    apart = re.search(r"are ([0-9.]+) apart", done.stdout)
+    assert apart is not None
+    assert float(apart[1]) == pytest.approx(real_finding().max_abs_logprob_delta, rel=0.01)
 
 
 def test_shell_script_says_when_the_bug_is_gone() -> None:
@@ -75,7 +76,8 @@ def test_pytest_case_fails_with_the_bug_and_passes_without() -> None:
 def test_scripts_use_an_executable_where_there_is_one(tmp_path: Path) -> None:
     """A stand-in for llama-server: the embedded one under the executable's name and flags."""
     server = tmp_path / "llama-server"
-    server.write_text(f'#!/bin/sh\nexec 0<>{tmp_path}/open\nexec {sys.executable} -P -m fuzzer.servers.embedded "$@"\n')
+    run = f'exec {sys.executable} -P -m fuzzer.servers.embedded "$@"'
+    server.write_text(f"#!/bin/sh\nexec 0<>{tmp_path}/open\n{run}\n")
     server.chmod(0o755)
     os.mkfifo(tmp_path / "open")
     done = shell(folder() / "repro.sh", LLAMA_SERVER=str(server), PYTHON="no-python")
@@ -142,14 +144,9 @@ def test_nothing_in_a_record_runs(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     compile(scripts.pytest, "test_repro.py", "exec")
     url = f"http://127.0.0.1:{free_port()}"
-    for command in (
-        ["sh", "repro.sh"],
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_repro.py"],
-    ):
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment(URL=url), capture_output=True, timeout=60, check=False
-        )
-        assert done.returncode != 0
+    for command in (["sh", "repro.sh"], [*PYTEST, "test_repro.py"]):
+        env = environment(URL=url)
+        assert subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=60, check=False).returncode
     assert not (tmp_path / "PWNED").exists()
 
 
@@ -159,3 +156,45 @@ def test_issue_text_mentions_nobody() -> None:
     prose = "".join(text.split("```")[::2])
     for markup in ("@everyone", "@a", "#1", "#2", "<b>", "](http", "http://e"):
         assert markup not in prose
+
+
+@pytest.fixture
+def parroting() -> Iterator[str]:
+    """A server with OpenAI's format whose answers differ with their history: the bug, boiled down."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            fresh = "cache_salt" in body
+            odd = {'token "}:1]': -0.5, "token_id:7": -1.0 if fresh else -3.25, "token_id:9": -4.0}
+            logprobs = {"tokens": ['token "}:1]'], "token_logprobs": [-0.5], "top_logprobs": [odd]}
+            content = json.dumps({"choices": [{"text": "x", "logprobs": logprobs}], "usage": {}}).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            return
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_scripts_read_openai_answers(parroting: str, tmp_path: Path) -> None:
+    finding = real_finding()
+    body = {"prompt": [5, 6], "max_tokens": 1, "logprobs": 3}
+    asked = WireRequest(1, "/v1/completions", body)
+    alone = WireRequest(1, "/v1/completions", {**body, "cache_salt": "x"})
+    settings = msgspec.structs.replace(finding.settings, engine="vllm", model="", flags=[], adapters=[])
+    scripts = scripts_of(msgspec.structs.replace(finding, wire=[asked, asked], wire_alone=alone, settings=settings))
+    (tmp_path / "repro.sh").write_text(scripts.shell)
+    (tmp_path / "test_repro.py").write_text(scripts.pytest)
+    done = shell(tmp_path / "repro.sh", URL=parroting)
+    assert done.returncode == 1, done.stderr
+    assert "are 2.25 apart" in done.stdout
+    assert "2.25 apart" in pytest_case(tmp_path / "test_repro.py", URL=parroting).stdout
