@@ -191,6 +191,7 @@ class SglangServer:
             adapter_names=adapters > 0,
             cached_counts=True,
             bypass=True,
+            bypass_how="a fresh extra_key",
             salts=True,
             slots=8,
             block=info.page_size or 1,

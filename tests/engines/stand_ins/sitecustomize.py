@@ -9,7 +9,7 @@ import importlib.abc
 import importlib.machinery
 import sys
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 _MADE_UP = ("torchvision",)
 
@@ -25,12 +25,32 @@ class _Anything(type):
 
 class _Empty(ModuleType):
     __version__ = "0.0.0"
-    __path__: list[str] = []
+    __path__: ClassVar[list[str]] = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return _Anything(name, (), {})
+
+
+class _Pinning(importlib.abc.MetaPathFinder):
+    """Makes torch ignore wishes for pinned memory as soon as SGLang has imported it."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        torch = sys.modules.get("torch")
+        if name.startswith("sglang") and torch is not None and hasattr(torch, "zeros"):
+            sys.meta_path.remove(self)
+            for function in ("empty", "zeros", "ones", "full", "tensor", "arange"):
+                setattr(torch, function, _unpinned(getattr(torch, function)))
+            torch.Tensor.pin_memory = lambda tensor, *_: tensor
+
+
+def _unpinned(function: Any) -> Any:
+    def unpinned(*words: Any, **named: Any) -> Any:
+        named.pop("pin_memory", None)
+        return function(*words, **named)
+
+    return unpinned
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -46,4 +66,5 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
+sys.meta_path.insert(0, _Pinning())
 sys.meta_path.append(_Finder())
