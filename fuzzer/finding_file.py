@@ -52,7 +52,7 @@ def options_for(finding: FindingRecord, asked: ServerOptions) -> ServerOptions:
         return asked
     asked = _with_engine(finding, asked)
     options = msgspec.structs.replace(asked, server_flags=_flags(finding, asked))
-    if asked.model is not None or asked.tiny is not None:
+    if asked.model is not None or asked.tiny is not None or options.launch == ZOO.name:
         return options
     tiny = _TINY.match(finding.settings.model)
     if tiny is None:
