@@ -11,6 +11,9 @@ from fuzzer.errors import UsageError
 from fuzzer.options import ServerOptions
 from fuzzer.servers.llama_flags import parse_flags
 from fuzzer.servers.llama_launch import portable
+from fuzzer.servers.llama_server import ENGINE as LLAMA_CPP
+from fuzzer.servers.registry import LAUNCHABLE
+from fuzzer.servers.zoo_engine import ZOO
 from reports.record import SCHEMA, FindingHeader, FindingRecord
 from scenarios.plans import Plan
 from scenarios.soundness import unsound
@@ -47,11 +50,9 @@ def options_for(finding: FindingRecord, asked: ServerOptions) -> ServerOptions:
     """How to start the server for a finding: its own settings, and before them what the user asks for."""
     if asked.target is not None:
         return asked
-    recorded = portable(parse_flags(finding.settings.flags, keep_unknown=True))
-    flags = parse_flags(asked.server_flags, keep_unknown=asked.binary is not None)
-    merged = flags.with_defaults(parse_flags(recorded)).argv()
-    options = msgspec.structs.replace(asked, server_flags=tuple(merged))
-    if asked.model is not None or asked.tiny is not None:
+    asked = _with_engine(finding, asked)
+    options = msgspec.structs.replace(asked, server_flags=_flags(finding, asked))
+    if asked.model is not None or asked.tiny is not None or options.launch == ZOO.name:
         return options
     tiny = _TINY.match(finding.settings.model)
     if tiny is None:
@@ -63,6 +64,27 @@ def checked_id(path: Path, name: str) -> None:
     """Raise UsageError unless ``name`` can be a finding's id, and so a file's name."""
     if not _ID.fullmatch(name):
         raise UsageError(f"{path} names a finding whose id is not hexadecimal")
+
+
+def _with_engine(finding: FindingRecord, asked: ServerOptions) -> ServerOptions:
+    """The engine that the user asks for, else the finding's own, where that is one of ours."""
+    known = finding.settings.engine in LAUNCHABLE and asked.binary is None
+    if asked.launch is not None or not known:
+        return asked
+    return msgspec.structs.replace(asked, launch=finding.settings.engine)
+
+
+def _flags(finding: FindingRecord, asked: ServerOptions) -> tuple[str, ...]:
+    """The recorded flags behind the user's; of engines whose flags we cannot check, the user's alone."""
+    own = finding.settings.engine == asked.launch or asked.launch is None
+    if own and finding.settings.engine == ZOO.name:
+        # Sizes and the name of a planted bug: there is no path and no program among them.
+        return (*finding.settings.flags, *asked.server_flags)
+    if not own or asked.launch not in (None, LLAMA_CPP):
+        return asked.server_flags
+    recorded = portable(parse_flags(finding.settings.flags, keep_unknown=True))
+    flags = parse_flags(asked.server_flags, keep_unknown=asked.binary is not None)
+    return tuple(flags.with_defaults(parse_flags(recorded)).argv())
 
 
 def _check(path: Path, finding: FindingRecord) -> None:

@@ -41,12 +41,8 @@ class Element(StrEnum):
     """Another request runs in between."""
     SETTING_BETWEEN = "setting-between"
     """The request in between runs in the environment of the wrong one."""
-    FORK = "fork"
-    """The wrong prompt leaves the earlier one before that one's end, so that what was cached must be cut back."""
-    REWIND = "rewind"
-    """The wrong prompt ends inside the earlier one."""
-    RESEND = "resend"
-    """The wrong prompt is the earlier one again."""
+    CUT_BACK = "cut-back"
+    """The wrong prompt leaves the earlier one before its end, ends inside it or is the same: the cache is cut back."""
     GROWTH = "growth"
     """A prompt goes on after an earlier answer."""
     PIN = "pin"
@@ -125,10 +121,7 @@ def ablations(plan: Plan, wrong: int, donor: int | None) -> list[Ablation]:
 
 def relation(donor: Sequence[int], wrong: Sequence[int]) -> Element | None:
     """How a prompt goes on from an earlier one; None for the plain case, where it begins with all of it."""
-    shared = common_prefix(donor, wrong)
-    if shared == len(donor):
-        return Element.RESEND if shared == len(wrong) else None
-    return Element.REWIND if shared == len(wrong) else Element.FORK
+    return None if common_prefix(donor, wrong) == len(donor) < len(wrong) else Element.CUT_BACK
 
 
 def inherent(plan: Plan, wrong: int) -> list[Element]:

@@ -10,7 +10,6 @@ import msgspec
 
 from reports.events import Event, Found
 from reports.happenings import read_happenings
-from reports.html.page import render
 from reports.junit import junit
 from reports.record import FindingRecord, RunRecord
 from reports.reproduce.scripts import Scripts, scripts_of
@@ -65,6 +64,9 @@ class Store:
 def write_reports(folder: Path, record: RunRecord) -> None:
     """report.html, junit.xml, run.sarif and summary.md, all from the record; events come from beside it."""
     scripts = {finding.id: scripts_of(finding) for finding in record.findings}
+    # Templates take a tenth of a second to load, which every start of a command would pay for.
+    from reports.html.page import render
+
     page = render(record, scripts, read_happenings(folder / EVENTS))
     write_atomically(folder / "report.html", page.encode())
     write_atomically(folder / "junit.xml", junit(record))

@@ -39,6 +39,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     """The server was told to reuse what only resembles a prefix; its answers are then approximate by design."""
     bypass: bool = False
     """A request can be made not to read the cache."""
+    bypass_how: str = ""
+    """How, in the server's own words."""
     salts: bool = False
     pins: bool = False
     """A request may name its slot."""

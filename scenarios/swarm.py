@@ -25,8 +25,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What the plans of one round are made of."""
 
     roots: int
-    forks: bool = True
-    """Whether prompts leave each other before their ends."""
+    cut_backs: bool = True
+    """Whether prompts may do anything but go on from all that was asked on their root before."""
     lengths: tuple[int, ...]
     """Of segments."""
     spellings: tuple[Spelling, ...]

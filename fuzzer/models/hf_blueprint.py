@@ -10,7 +10,6 @@ from fuzzer.models import hf_vocabulary
 from fuzzer.models.blueprint import (
     CONTEXT,
     FEED_FORWARD,
-    HEAD_WIDTH,
     HEADS,
     KV_HEADS,
     WIDTH,
@@ -19,6 +18,8 @@ from fuzzer.models.blueprint import (
     linear,
 )
 
+HF_HEAD_WIDTH = 32
+"""vLLM has no attention for smaller heads on a CPU."""
 _OUTPUT_DEVIATION = 0.3
 _SHARPER_ATTENTION = 2.0
 
@@ -46,12 +47,12 @@ def hf_embeddings(prefix: str = "", deviation: float = 1.0) -> tuple[Tensor, ...
 
 def hf_attention(layer: str) -> tuple[Tensor, ...]:
     """Grouped-query attention of one layer."""
-    kv_width = KV_HEADS * HEAD_WIDTH
+    width, kv_width = HEADS * HF_HEAD_WIDTH, KV_HEADS * HF_HEAD_WIDTH
     return (
-        adapted(f"{layer}.self_attn.q_proj.weight", WIDTH, WIDTH, _SHARPER_ATTENTION),
+        adapted(f"{layer}.self_attn.q_proj.weight", width, WIDTH, _SHARPER_ATTENTION),
         adapted(f"{layer}.self_attn.k_proj.weight", kv_width, WIDTH, _SHARPER_ATTENTION),
         adapted(f"{layer}.self_attn.v_proj.weight", kv_width, WIDTH),
-        adapted(f"{layer}.self_attn.o_proj.weight", WIDTH, WIDTH),
+        adapted(f"{layer}.self_attn.o_proj.weight", WIDTH, width),
     )
 
 
@@ -69,7 +70,7 @@ TRANSFORMER_CONFIG: Mapping[str, Any] = {
     "intermediate_size": FEED_FORWARD,
     "num_attention_heads": HEADS,
     "num_key_value_heads": KV_HEADS,
-    "head_dim": HEAD_WIDTH,
+    "head_dim": HF_HEAD_WIDTH,
     "max_position_embeddings": CONTEXT,
     "rms_norm_eps": 1e-5,
     "rope_theta": 10000.0,

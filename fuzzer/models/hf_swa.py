@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from fuzzer.models.blueprint import HEAD_WIDTH, WIDTH, Tensor, norm
-from fuzzer.models.hf_blueprint import TRANSFORMER_CONFIG, HFBlueprint, hf_attention, hf_embeddings, hf_feed_forward
+from fuzzer.models.blueprint import WIDTH, Tensor, norm
+from fuzzer.models.hf_blueprint import (
+    HF_HEAD_WIDTH,
+    TRANSFORMER_CONFIG,
+    HFBlueprint,
+    hf_attention,
+    hf_embeddings,
+    hf_feed_forward,
+)
 from fuzzer.models.swa import WINDOW
 
 _LAYERS = 6
@@ -21,7 +28,7 @@ def hf_swa() -> HFBlueprint:
             "model_type": "gemma3_text",
             "num_hidden_layers": _LAYERS,
             "hidden_activation": "gelu_pytorch_tanh",
-            "query_pre_attn_scalar": HEAD_WIDTH,
+            "query_pre_attn_scalar": HF_HEAD_WIDTH,
             "rope_theta": 1000000.0,
             "rope_local_base_freq": 10000.0,
             "rms_norm_eps": 1e-6,
@@ -39,8 +46,8 @@ def _layer(layer: str) -> tuple[Tensor, ...]:
     return (
         _norm(f"{layer}.input_layernorm.weight"),
         *hf_attention(layer),
-        _norm(f"{layer}.self_attn.q_norm.weight", HEAD_WIDTH),
-        _norm(f"{layer}.self_attn.k_norm.weight", HEAD_WIDTH),
+        _norm(f"{layer}.self_attn.q_norm.weight", HF_HEAD_WIDTH),
+        _norm(f"{layer}.self_attn.k_norm.weight", HF_HEAD_WIDTH),
         _norm(f"{layer}.post_attention_layernorm.weight", gain=_POST_NORM_GAIN),
         _norm(f"{layer}.pre_feedforward_layernorm.weight"),
         *hf_feed_forward(layer),

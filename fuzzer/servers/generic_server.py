@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import secrets
 from collections.abc import Sequence
-from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -22,6 +23,8 @@ from scenarios.prompts import TokenSpace
 _CONTEXT = 2048
 _LOWEST_IDS = TokenSpace(1000, 1000)
 """Ids that every vocabulary of a real model has, and that are text there: special tokens stand at either end."""
+_LENGTHS = (80, 150, 201, 250)
+"""Of prompts asked twice: what is cached of them has no common divisor but the size of a block."""
 _LOGPROBS: tuple[dict[str, Any], ...] = (
     {"logprobs": 20},
     {"logprobs": 5},
@@ -71,7 +74,9 @@ class GenericServer(OpenAIServer):
         if request.salt and self._profile.salt is not None:
             body[self._profile.salt] = request.salt
         if not request.reuse and self._profile.bypass is not None:
-            body |= {key: token_hex(16) if value == FRESH else value for key, value in self._profile.bypass.items()}
+            body |= {
+                key: secrets.token_hex(16) if value == FRESH else value for key, value in self._profile.bypass.items()
+            }
         return body | _SAMPLINGS.get(request.sampling, {})
 
     def action(self, operation: Operation) -> tuple[str, Any] | None:
@@ -93,6 +98,7 @@ class GenericServer(OpenAIServer):
         if not ids:
             self.texts, space = probed_texts(self.url, {"model": self._base, **self._profile.always}, self.path)
         self._logprobs, top = self._understood(space)
+        block = self._block(space)
         flush = ("flush",) if admin and self._profile.flush is not None else ()
         return Capabilities(
             space=space,
@@ -102,7 +108,8 @@ class GenericServer(OpenAIServer):
             top_logprobs=top,
             adapters=len(self._adapters),
             adapter_names=bool(self._adapters),
-            cached_counts=self._tells_cached(space),
+            cached_counts=block is not None,
+            block=block or 1,
             approximate_reuse=not ids,
             bypass=self._profile.bypass is not None,
             salts=self._profile.salt is not None,
@@ -121,12 +128,21 @@ class GenericServer(OpenAIServer):
                 return fields, length
         return {}, 0
 
-    def _tells_cached(self, space: TokenSpace) -> bool:
-        """Whether the same long prompt again is said to be cached."""
-        prompt = [space.first + 11 + number % 13 for number in range(200)]
+    def _block(self, space: TokenSpace) -> int | None:
+        """Tokens that are reused together, from what is said to be cached of prompts asked twice.
+
+        1 where nothing was reused; None where the server does not tell.
+        """
+        counts = [self._cached_again(space, length) for length in _LENGTHS]
+        told = [count for count in counts if count is not None]
+        return max(1, math.gcd(*told)) if told else None
+
+    def _cached_again(self, space: TokenSpace, length: int) -> int | None:
+        start = secrets.randbelow(space.count - 13)
+        prompt = [space.first + start + number % 13 for number in range(length)]
         self._asked(prompt, {})
         usage = self._asked(prompt, {}).usage
-        return usage is not None and usage.cached is not None
+        return usage.cached if usage is not None else None
 
     def _asked(self, prompt: Sequence[int], fields: dict[str, Any]) -> Completion:
         body = {"model": self._base, "prompt": self._spelled(list(prompt)), "max_tokens": 1, "temperature": 0}

@@ -218,6 +218,7 @@ class LlamaServer:
             request_scales=adapters > 0,
             cached_counts=True,
             bypass=True,
+            bypass_how="cache_prompt:false",
             pins=True,
             slots=self._props.total_slots,
             window=shape.window,

@@ -43,7 +43,7 @@ PROFILES: tuple[Profile, ...] = (
         name="tensorrt-llm",
         server="trtllm-serve",
         owners=("tensorrt_llm",),
-        # tensorrt_llm/serve/openai_protocol.py: fields that it does not know are refused, a cache salt here too.
+        # tensorrt_llm/serve/openai_protocol.py: unknown fields are refused, a cache salt on this route too.
         always={"ignore_eos": True},
     ),
     Profile(

@@ -162,6 +162,7 @@ class VllmServer(OpenAIServer):
             adapter_names=adapters > 0,
             cached_counts=self._tells_cached() if self._setup.reuse else True,
             bypass=True,
+            bypass_how="a fresh cache_salt",
             salts=True,
             slots=8,
             block=block_size(self._connection),

@@ -237,7 +237,7 @@ def _finding(
 ) -> FindingRecord:
     plan, wrong, suspect, evidence = minimal.plan, minimal.wrong, confirmation.suspect, confirmation.evidence
     divergence = _divergence(confirmation, wrong)
-    bypass = (Mitigation("cache_prompt:false", evidence.bypass.clean),) if evidence.bypass is not None else ()
+    bypass = (Mitigation(server.capabilities.bypass_how, evidence.bypass.clean),) if evidence.bypass is not None else ()
     helps = (*bypass, *helps)
     return FindingRecord(
         id=name,

@@ -8,13 +8,19 @@ import msgspec
 
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario, no_adapter
-from scenarios.swarm import Profile, profile, related
+from scenarios.swarm import Profile, explicit_spellings, profile
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     kinds = ["complete", "complete", "reload"]
     kinds += ["unload"] if "unload" in capabilities.operations and rng.random() < 0.3 else []
-    return msgspec.structs.replace(profile(rng, capabilities, related(rng, capabilities)), kinds=tuple(kinds))
+    on = [spelling for spelling in explicit_spellings(capabilities) if any(scale.scale for scale in spelling)]
+    # One adapter and one tree of prompts, or two: the prompt that comes back after a reload has to be one from before.
+    return msgspec.structs.replace(
+        profile(rng, capabilities, rng.sample(on, rng.choice((1, min(2, len(on)))))),
+        roots=rng.choice((1, 1, 2)),
+        kinds=tuple(kinds),
+    )
 
 
 SCENARIO = Scenario(

@@ -15,7 +15,8 @@ SALTS = ("", "tenant-1", "tenant-2", "a")
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     plain = profile(rng, capabilities, related(rng, capabilities))
-    return msgspec.structs.replace(plain, salts=tuple(rng.sample(SALTS, 2)))
+    salts = ("", "a") if rng.random() < 0.5 else tuple(rng.sample(SALTS, 2))
+    return msgspec.structs.replace(plain, salts=salts, roots=rng.choice((1, 1, 2)))
 
 
 SCENARIO = Scenario(

@@ -1,0 +1,107 @@
+"""SGLang as the rig sees it: attached to, or launched where ``sglang`` is importable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fuzzer.models.hf_folders import hf_folders
+from fuzzer.models.hf_tiny import AdapterLayout
+from fuzzer.options import ServerOptions
+from fuzzer.servers.engine import Engine
+from fuzzer.servers.launched import LaunchedServer
+from fuzzer.servers.python_engine import PythonLaunch, interpreter
+from fuzzer.servers.sglang_server import ENGINE as NAME
+from fuzzer.servers.sglang_server import SglangServer, SglangSetup, speaks_sglang, version_name
+from reports.record import Settings
+from scenarios.environment import adapter_letter
+
+_START_SECONDS = 600.0
+_VARIABLE = "STALEFUZZ_SGLANG_PYTHON"
+_VERSIONS = 2
+_NO_CACHE: tuple[str, ...] = ("--disable-radix-cache",)
+_FLAGS = ("--enable-cache-report", "--sleep-on-idle")
+_TINY = ("--device", "cpu", "--attention-backend", "torch_native", "--max-running-requests", "16")
+_POOL = 4096
+_TINY_CONTEXT = 1024
+_EXACT = ("--dtype", "float32")
+_VARIABLES = {"SGLANG_USE_CPU_ENGINE": "1", "OMP_NUM_THREADS": "1"}
+
+
+class SglangInstallation:
+    """``sglang.launch_server`` in our own environment, or in the one that STALEFUZZ_SGLANG_PYTHON names."""
+
+    takes_settings = False
+    tiny_files: tuple[Path, ...] = ()
+    starts_quickly = False
+    program = "sglang.launch_server"
+
+    def __init__(self, options: ServerOptions, exact: bool) -> None:
+        self.switches = {"--disable-radix-cache": _NO_CACHE}
+        self._exact = exact
+        self._folders = hf_folders(options, AdapterLayout.PEFT, NAME)
+        self._flags = options.server_flags
+        self._python = interpreter(NAME, "sglang", _VARIABLE)
+
+    def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
+        """A server that caches, not yet started."""
+        names = [(adapter_letter(number), str(path)) for number, path in enumerate(self._folders.adapters)]
+        return self._launch(names, *self._flags, *further)
+
+    def reference(self) -> LaunchedServer:
+        """The same model without the radix cache, each version of each adapter under a name of its own."""
+        return self._launch(self._versions(), *self._flags, *_NO_CACHE)
+
+    def connect(self, url: str) -> SglangServer:
+        """The adapter for a target that we started."""
+        return SglangServer(url, self._setup(versioned=False))
+
+    def connect_reference(self, url: str) -> SglangServer:
+        """The adapter for a reference that we started."""
+        return SglangServer(url, self._setup(versioned=True))
+
+    def settings(self, setting: tuple[str, ...] = ()) -> Settings:
+        """What a finding records."""
+        folders = self._folders
+        return Settings(NAME, "", list(self._flags), folders.model_name, list(folders.adapter_names), "")
+
+    def close(self) -> None:
+        """Nothing was written."""
+
+    def _setup(self, *, versioned: bool) -> SglangSetup:
+        folders = self._folders
+        return SglangSetup(
+            vocabulary=folders.vocabulary,
+            context=_TINY_CONTEXT if folders.tiny else folders.context,
+            window=folders.window,
+            paths=tuple(str(path) for path in folders.adapters),
+            versioned=versioned,
+            admin=not versioned,
+        )
+
+    def _versions(self) -> list[tuple[str, str]]:
+        paths = self._folders.adapters
+        return [
+            (version_name(adapter, version), str(paths[(adapter + version) % len(paths)]))
+            for adapter in range(len(paths))
+            for version in range(_VERSIONS)
+        ]
+
+    def _launch(self, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:
+        tiny = self._folders.tiny
+        ours = ["--model-path", str(self._folders.model), *_FLAGS, *(_EXACT if self._exact else ())]
+        if tiny:
+            ours += [*_TINY, "--max-total-tokens", str(_POOL), "--context-length", str(_TINY_CONTEXT)]
+        if adapters:
+            ours += ["--enable-lora", "--max-loras-per-batch", str(len(adapters) + 1), "--max-lora-rank", "8"]
+            ours += ["--lora-backend", "torch_native"] if tiny else []
+            ours += ["--lora-target-modules", "q_proj", "k_proj", "v_proj", "o_proj"]
+            ours += ["--lora-paths", *(f"{name}={path}" for name, path in adapters)]
+        program = (self._python, "-m", "sglang.launch_server")
+        return LaunchedServer(PythonLaunch(program, (*ours, *flags), _START_SECONDS, _VARIABLES if tiny else {}))
+
+
+def _attach(url: str, options: ServerOptions) -> SglangServer:
+    return SglangServer(url)
+
+
+SGLANG = Engine(NAME, _attach, speaks_sglang, SglangInstallation, server="SGLang")

@@ -1,0 +1,256 @@
+"""SGLang over its own /generate: token-id prompts, top-k logprobs, adapters by name, tenant keys, cached counts.
+
+Field names are SGLang's own, python/sglang/srt/managers/io_struct.py of 0.5.23. ``logprob_start_len`` is left out: 0
+would switch prefix reuse off.
+"""
+
+from __future__ import annotations
+
+import math
+from secrets import token_hex
+from typing import Any
+
+import msgspec
+
+from fuzzer.errors import UnreachableError
+from fuzzer.servers import sse
+from fuzzer.servers.http import Connection, decode
+from fuzzer.servers.openai_server import adapter_named
+from fuzzer.servers.protocol import Request, RequestRefused, Watcher
+from oracles.observations import Observation, Position, TokenLogprob
+from scenarios.capabilities import Capabilities
+from scenarios.environment import adapter_letter
+from scenarios.operations import Flush, Operation, Reload, Sampling, Unload
+from scenarios.prompts import TokenSpace
+
+ENGINE = "sglang"
+_TOP_K = 20
+_SPECIAL_TOKENS = 4
+_LARGE_VOCABULARY = 20_000
+_CONTEXT = 2048
+_DONE = b"[DONE]"
+_ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
+_SAMPLINGS: dict[Sampling, dict[str, Any]] = {
+    Sampling.PENALTIES: {"repetition_penalty": 1.5, "presence_penalty": 0.5},
+    Sampling.SEEDED: {"temperature": 1.0},
+}
+
+Entry = tuple[float | None, int, str | None]
+"""Log probability, token id, text."""
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int | None = None
+    output_token_logprobs: list[Entry] = []
+    output_top_logprobs: list[list[Entry] | None] = []
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    meta_info: _Meta | None = None
+    error: Any = None
+
+
+class _Adapter(msgspec.Struct, frozen=True):
+    lora_name: str
+    lora_id: str
+    lora_path: str = ""
+
+
+class _Info(msgspec.Struct, frozen=True):
+    version: str
+    lora_paths: list[_Adapter] | None = None
+    page_size: int | None = None
+    context_length: int | None = None
+    max_total_num_tokens: int | None = None
+    enable_cache_report: bool | None = None
+
+
+class _Model(msgspec.Struct, frozen=True):
+    vocab_size: int | None = None
+
+
+class SglangSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a launcher knows of its own server and may do to it."""
+
+    vocabulary: int | None = None
+    context: int | None = None
+    window: int | None = None
+    paths: tuple[str, ...] = ()
+    """Adapter folders on the server's machine; version v of adapter n is path n + v."""
+    versioned: bool = False
+    """Each version of each adapter has a name of its own, as on a reference."""
+    admin: bool = False
+
+
+def version_name(adapter: int, version: int) -> str:
+    """The name of one version of an adapter on a reference, where all of them are loaded at once."""
+    return f"{adapter_letter(adapter)}-v{version}"
+
+
+class SglangServer:
+    """An SGLang server that answers at ``url``."""
+
+    engine = ENGINE
+    path = "/generate"
+
+    def __init__(self, url: str, setup: SglangSetup | None = None) -> None:
+        self._setup = setup or SglangSetup()
+        self.url = url.rstrip("/")
+        self._connection = Connection(url)
+        self._connection.reach()
+        try:
+            info = _info(self._connection)
+            self.version = info.version
+            self._adapters = info.lora_paths or []
+            self.capabilities = self._state_capabilities(info)
+        except RequestRefused as refusal:
+            raise UnreachableError(f"{url} answers, but not as SGLang does: {refusal.reason}") from None
+
+    def complete(self, request: Request) -> Observation:
+        """Send one request and wait for the whole answer."""
+        meta = _meta(self._connection.post(self.path, self.body(request)))
+        return _observation(_positions(meta), meta)
+
+    def stream(self, request: Request, watcher: Watcher) -> Observation:
+        """Send one request on a connection of its own and tell ``watcher`` each token as it comes."""
+        positions: list[Position] = []
+        meta: _Meta | None = None
+        for content in sse.events(self.url, self.path, self.body(request) | {"stream": True}, watcher):
+            if content == _DONE:
+                return _observation(positions, meta or _Meta())
+            meta = _meta(content)
+            # Events hold the whole answer so far, or what is new of it: its length is told in either case.
+            fresh = max(0, meta.completion_tokens - len(positions))
+            for position in _positions(meta)[-fresh:] if fresh else []:
+                positions.append(position)
+                watcher.arrived(position)
+        raise RequestRefused("the stream ended without its last event")
+
+    def perform(self, operation: Operation) -> int | None:
+        """Do an operation that is no request; an adapter that is loaded again was unloaded before."""
+        if isinstance(operation, (Reload, Unload)):
+            name = self._adapters[operation.adapter].lora_name
+            version = operation.version if isinstance(operation, Reload) else 0
+            paths = self._setup.paths
+            self._connection.post("/unload_lora_adapter", {"lora_name": name})
+            path = paths[(operation.adapter + version) % len(paths)]
+            self._connection.post("/load_lora_adapter", {"lora_name": name, "lora_path": path})
+            return None
+        wire = self.action(operation)
+        if wire is None:
+            raise RequestRefused(f"SGLang cannot do {operation}")
+        self._connection.post(*wire)
+        return None
+
+    def action(self, operation: Operation) -> tuple[str, Any] | None:
+        """Route and JSON of an operation that is no request; None for one that this server cannot do by one POST."""
+        return ("/flush_cache", {}) if isinstance(operation, Flush) else None
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as."""
+        sampling = {"temperature": 0, "max_new_tokens": request.tokens, "ignore_eos": True}
+        body: dict[str, Any] = {
+            "input_ids": request.prompt,
+            "sampling_params": sampling | _SAMPLINGS.get(request.sampling, {}),
+            "return_logprob": True,
+            "top_logprobs_num": _TOP_K,
+        }
+        named = adapter_named(request)
+        if named is not None:
+            body["lora_path"] = version_name(*named) if self._setup.versioned else self._adapters[named[0]].lora_name
+        # A key that nobody has used before makes the engine compute everything anew.
+        key = self._key(request.salt) if request.reuse else f"stalefuzz-{token_hex(8)}"
+        if key:
+            body["extra_key"] = key
+        return body
+
+    def text_of(self, token: int) -> str | None:
+        """Not told by this route."""
+        return None
+
+    def close(self) -> None:
+        """Close the kept connection."""
+        self._connection.close()
+
+    def _key(self, salt: str) -> str:
+        """The tenant key for a plan's salt: a salt that is an adapter's letter becomes what the engine calls it."""
+        ids = {adapter_letter(number): adapter.lora_id for number, adapter in enumerate(self._adapters)}
+        return ids.get(salt, salt)
+
+    def _state_capabilities(self, info: _Info) -> Capabilities:
+        adapters = len(self._setup.paths) if self._setup.versioned else len(self._adapters)
+        return Capabilities(
+            space=self._space(),
+            context=self._setup.context or info.context_length or info.max_total_num_tokens or _CONTEXT,
+            operations=(*_ALWAYS, *self._admin_operations()),
+            samplings=(Sampling.PLAIN, *_SAMPLINGS),
+            top_logprobs=_TOP_K,
+            adapters=adapters,
+            adapter_names=adapters > 0,
+            cached_counts=True,
+            bypass=True,
+            bypass_how="a fresh extra_key",
+            salts=True,
+            slots=8,
+            block=info.page_size or 1,
+            window=self._setup.window,
+        )
+
+    def _admin_operations(self) -> list[str]:
+        if not self._setup.admin:
+            return []
+        loads = ["reload"] if len(self._setup.paths) > 1 else []
+        return ["flush", *loads, *(["unload"] if self._setup.paths else [])]
+
+    def _space(self) -> TokenSpace:
+        vocabulary = self._setup.vocabulary
+        if vocabulary is None:
+            vocabulary = decode(self._connection.get("/model_info"), _Model).vocab_size or _CONTEXT
+        if vocabulary < _LARGE_VOCABULARY:
+            return TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS))
+        # Real vocabularies keep special tokens at both ends.
+        return TokenSpace(1000, vocabulary * 9 // 10 - 1000)
+
+
+def speaks_sglang(connection: Connection) -> bool:
+    """Whether the server describes itself as SGLang does."""
+    try:
+        info = connection.get_json("/get_server_info")
+        return isinstance(info, dict) and "internal_states" in info
+    except RequestRefused:
+        return False
+
+
+def _info(connection: Connection) -> _Info:
+    try:
+        return decode(connection.get("/server_info"), _Info)
+    except RequestRefused:
+        return decode(connection.get("/get_server_info"), _Info)
+
+
+def _meta(content: bytes) -> _Meta:
+    answer = decode(content, _Answer)
+    if answer.meta_info is None:
+        raise RequestRefused(f"no answer: {answer.error}"[:300])
+    return answer.meta_info
+
+
+def _positions(meta: _Meta) -> list[Position]:
+    lists = [*meta.output_top_logprobs, *([None] * len(meta.output_token_logprobs))]
+    return [
+        Position(token, _top(top or [])) for (_, token, _), top in zip(meta.output_token_logprobs, lists, strict=False)
+    ]
+
+
+def _top(entries: list[Entry]) -> list[TokenLogprob]:
+    known = [TokenLogprob(token, value) for value, token, _ in entries if value is not None]
+    if not all(math.isfinite(entry.logprob) for entry in known):
+        raise RequestRefused("a log probability is not a finite number")
+    return sorted(known, key=lambda entry: -entry.logprob)
+
+
+def _observation(positions: list[Position], meta: _Meta) -> Observation:
+    cached = meta.cached_tokens or 0
+    return Observation(positions, cached, max(0, meta.prompt_tokens - cached))
