@@ -41,7 +41,7 @@ class Gate:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._context = _trust(access.ca_file)
+        self._context = _trust(access.ca_file) if access.ca_file is not None else None
         self._slots = threading.BoundedSemaphore(access.inflight) if access.inflight else None
         self._lock = threading.Lock()
         self._next = 0.0
@@ -120,8 +120,8 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}".lower()
 
 
-def _trust(ca_file: Path | None) -> ssl.SSLContext:
+def _trust(ca_file: Path) -> ssl.SSLContext:
     try:
-        return ssl.create_default_context(cafile=str(ca_file) if ca_file is not None else None)
+        return ssl.create_default_context(cafile=str(ca_file))
     except (OSError, ssl.SSLError) as error:
         raise UsageError(f"--ca-file {ca_file} holds no certificates: {error}") from None
