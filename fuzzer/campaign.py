@@ -17,14 +17,17 @@ from scenarios.plans import Plan
 from scenarios.scenario import Scenario
 from scenarios.strategies import plans
 
-_PLANS_A_ROUND = 40
+_PLANS_A_ROUND = 20
 
 # Hypothesis keeps what it learnt of local source files; a user's working folder is no place for that.
 set_hypothesis_home_dir(cache_root().parent / "hypothesis")
 
 
 class _Leave(BaseException):
-    """Leaves a Hypothesis test from inside; a silent pass would make Hypothesis call the test flaky."""
+    """Leaves a Hypothesis test from inside; a silent pass would make Hypothesis call the test flaky.
+
+    Its cause is what stops the run; it has none where a suspect, or the end of the time, does.
+    """
 
 
 class Exploration:
@@ -42,6 +45,7 @@ class Exploration:
         *,
         enough: Callable[[], bool],
         ran: Callable[[Pending], None],
+        first_round: int = 0,
     ) -> None:
         self._differential = differential
         self._scenarios = scenarios
@@ -49,7 +53,12 @@ class Exploration:
         self._known = known
         self._enough = enough
         self._ran = ran
-        self._round = 0
+        self._round = first_round
+
+    @property
+    def rounds(self) -> int:
+        """Rounds begun, those of an earlier run that this one continues included."""
+        return self._round
 
     def next_suspect(self, rounds: int | None = None) -> tuple[Outcome, Scenario] | None:
         """Go on until a plan diverges; None when enough was done, or after that many rounds in all."""
@@ -70,8 +79,9 @@ class Exploration:
         try:
             _drawn(strategy, round_seed, attempt.step)
             attempt.settle()
-        except _Leave:
-            pass
+        except _Leave as leave:
+            if leave.__cause__ is not None:
+                raise leave.__cause__ from None
         return attempt.suspect
 
 
@@ -135,6 +145,10 @@ def _drawn(strategy: st.SearchStrategy[Plan], round_seed: int, step: Callable[[P
     @seed(round_seed)
     @given(strategy)
     def round_of_plans(plan: Plan) -> None:
-        step(plan)
+        try:
+            step(plan)
+        except Exception as error:
+            # Hypothesis would take it for a failing example and run that again.
+            raise _Leave from error
 
     round_of_plans()

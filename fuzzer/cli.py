@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import sys
 import traceback
@@ -11,12 +10,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
+from fuzzer.cli_values import seconds
 from fuzzer.errors import StalefuzzError, UsageError
 from fuzzer.exit_status import Exit
 from fuzzer.options import RunOptions, ServerOptions
-
-_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 class Duration(click.ParamType[float]):
@@ -28,10 +27,10 @@ class Duration(click.ParamType[float]):
         """Seconds; raises click.BadParameter."""
         if isinstance(value, float):
             return value
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|)", str(value))
-        if match is None or float(match[1]) == 0:
+        given = seconds(str(value))
+        if given is None:
             self.fail(f"{value!r} is no duration; write 90s, 2m or 1h", param, ctx)
-        return float(match[1]) * _UNITS[match[2]]
+        return given
 
 
 class ServerCommand(click.Command):
@@ -101,14 +100,27 @@ def cli() -> None:
 @click.option("--seed", type=click.IntRange(min=0), help="The same seed gives the same plans.")
 @click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Only this scenario; repeatable.")
 @click.option("--out", type=click.Path(path_type=Path), default="stalefuzz-out", show_default=True)
+@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="stalefuzz.toml; flags win over it.")
+@click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Known findings: reported, passing.")
+@click.option("--corpus", type=click.Path(path_type=Path), metavar="DIR", help="Plans and findings to replay first.")
+@click.option("--resume", type=click.Path(path_type=Path), metavar="DIR", help="Go on with the run in DIR.")
+@click.option("--redact", is_flag=True, help="Shapes in place of prompts and tokens, everywhere.")
+@click.pass_context
 def run(
+    context: click.Context,
+    /,
+    *,
     time_s: float,
     max_steps: int | None,
-    *,
     fail_fast: bool,
     seed: int | None,
     scenarios: tuple[str, ...],
     out: Path,
+    config: Path | None,
+    baseline: Path | None,
+    corpus: Path | None,
+    resume: Path | None,
+    redact: bool,
     **servers: Any,
 ) -> None:
     """Fuzz a server; with no argument, the embedded llama-server on a tiny random model with two adapters."""
@@ -121,9 +133,25 @@ def run(
         fail_fast=fail_fast,
         seed=secrets.randbelow(2**31) if seed is None else seed,
         scenarios=scenarios,
-        out=out,
+        out=resume or out,
+        baseline=baseline,
+        corpus=corpus,
+        resume=resume is not None,
+        redact=redact,
     )
-    sys.exit(run_command(options))
+    if config is None:
+        sys.exit(run_command(options))
+    from fuzzer.configuration import cells, read_configuration, with_configuration
+
+    file = read_configuration(config)
+    options = with_configuration(options, _given(context), config, file)
+    sys.exit(run_command(options, cells(file, config, options.servers)))
+
+
+def _given(context: click.Context) -> frozenset[str]:
+    """Parameters that the command line sets."""
+    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    return frozenset(given | ({"out"} if "resume" in given else set()))
 
 
 @cli.command(cls=ServerCommand)
@@ -146,11 +174,65 @@ def probe(**servers: Any) -> None:
 
 
 @cli.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--redact", is_flag=True, help="Shapes in place of prompts and tokens, in run.json too.")
+def report(folder: Path, *, redact: bool) -> None:
+    """Render the reports of a run again, from the run.json in DIR."""
+    from fuzzer.commands.report import report_command
+
+    sys.exit(report_command(folder, redact=redact))
+
+
+@cli.command()
+@click.argument("first", type=click.Path(path_type=Path), metavar="RUN1")
+@click.argument("second", type=click.Path(path_type=Path), metavar="RUN2")
+def compare(first: Path, second: Path) -> None:
+    """Findings of RUN2 against RUN1: new, gone, still there. Exit status 1: something new; 3: RUN2 inconclusive."""
+    from fuzzer.commands.compare import compare_command
+
+    sys.exit(compare_command(first, second))
+
+
+@cli.command()
 def scenarios() -> None:
     """List the named scenarios, with the public bugs that each stands for."""
     from fuzzer.commands.scenarios import scenarios_command
 
     scenarios_command()
+
+
+@cli.group()
+def zoo() -> None:
+    """Servers with planted bugs, to see what stalefuzz finds: list, serve."""
+
+
+@zoo.command(name="list")
+def list_bugs() -> None:
+    """List the planted bugs, with the public report that each follows."""
+    from fuzzer.commands.zoo import list_command
+
+    sys.exit(list_command())
+
+
+@zoo.command(cls=ServerCommand)
+@click.option("--bug", metavar="NAME", help="The planted bug; none when left out.")
+def serve(bug: str | None, server_flags: tuple[str, ...]) -> None:
+    """Serve a zoo model on a free loopback port until standard input ends."""
+    from fuzzer.commands.zoo import serve_command
+
+    sys.exit(serve_command(bug, server_flags))
+
+
+@cli.command()
+@click.option("--quick", is_flag=True, help="A few planted bugs only.")
+@click.option("--time", "time_s", type=Duration(), default="60s", show_default=True, help="For each planted bug.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default="stalefuzz-out", show_default=True)
+def bench(*, quick: bool, time_s: float, seed: int, out: Path) -> None:
+    """Measure the fuzzer on servers with planted bugs, and on sound ones."""
+    from fuzzer.commands.bench import bench_command
+
+    sys.exit(bench_command(quick=quick, time_s=time_s, seed=seed, out=out))
 
 
 def _servers(

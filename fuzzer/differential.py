@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from fuzzer.execution import Roots, asked_by, asked_in, run_plan
+from fuzzer.execution import Asked, Roots, asked_by, asked_in, run_plan
 from fuzzer.reference import Reference, ReferenceMode
 from fuzzer.target import Target
 from oracles.comparison import compare
@@ -159,6 +160,10 @@ class Differential:
             # Not for nothing into the queue: the reference is busy with the next plan by now.
             return theirs
         return self._pool.submit(self.reference.along, ours, theirs, self.noise).result()
+
+    def ask_reference(self, asked: Sequence[Asked]) -> Trace:
+        """Answers of the reference to requests that the target is not asked."""
+        return self._pool.submit(self.reference.run, asked).result()
 
     def on(self, target: Target) -> Differential:
         """The same comparison against another target, such as a freshly started one."""

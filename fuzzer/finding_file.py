@@ -13,8 +13,10 @@ from fuzzer.servers.llama_flags import parse_flags
 from fuzzer.servers.llama_launch import portable
 from fuzzer.servers.llama_server import ENGINE as LLAMA_CPP
 from fuzzer.servers.registry import LAUNCHABLE
+from fuzzer.servers.zoo_engine import ZOO
 from reports.record import SCHEMA, FindingHeader, FindingRecord
-from scenarios.plans import Plan, requests
+from scenarios.plans import Plan
+from scenarios.soundness import unsound
 
 _ID = re.compile(r"[0-9a-f]+")
 _TINY = re.compile(r"tiny:([a-z0-9-]+):")
@@ -50,12 +52,18 @@ def options_for(finding: FindingRecord, asked: ServerOptions) -> ServerOptions:
         return asked
     asked = _with_engine(finding, asked)
     options = msgspec.structs.replace(asked, server_flags=_flags(finding, asked))
-    if asked.model is not None or asked.tiny is not None:
+    if asked.model is not None or asked.tiny is not None or options.launch == ZOO.name:
         return options
     tiny = _TINY.match(finding.settings.model)
     if tiny is None:
         raise UsageError(f"finding {finding.id} was made on a model of the user's: give the file with --model")
     return msgspec.structs.replace(options, tiny=tiny[1])
+
+
+def checked_id(path: Path, name: str) -> None:
+    """Raise UsageError unless ``name`` can be a finding's id, and so a file's name."""
+    if not _ID.fullmatch(name):
+        raise UsageError(f"{path} names a finding whose id is not hexadecimal")
 
 
 def _with_engine(finding: FindingRecord, asked: ServerOptions) -> ServerOptions:
@@ -69,6 +77,9 @@ def _with_engine(finding: FindingRecord, asked: ServerOptions) -> ServerOptions:
 def _flags(finding: FindingRecord, asked: ServerOptions) -> tuple[str, ...]:
     """The recorded flags behind the user's; of engines whose flags we cannot check, the user's alone."""
     own = finding.settings.engine == asked.launch or asked.launch is None
+    if own and finding.settings.engine == ZOO.name:
+        # Sizes and the name of a planted bug: there is no path and no program among them.
+        return (*finding.settings.flags, *asked.server_flags)
     if not own or asked.launch not in (None, LLAMA_CPP):
         return asked.server_flags
     recorded = portable(parse_flags(finding.settings.flags, keep_unknown=True))
@@ -77,10 +88,9 @@ def _flags(finding: FindingRecord, asked: ServerOptions) -> tuple[str, ...]:
 
 
 def _check(path: Path, finding: FindingRecord) -> None:
-    if not _ID.fullmatch(finding.id):
-        raise UsageError(f"{path} is not a finding file: its id is not hexadecimal")
+    checked_id(path, finding.id)
     if not 1 <= finding.wrong <= len(finding.plan):
         raise UsageError(f"{path} is not a finding file: step {finding.wrong} of {len(finding.plan)} is marked wrong")
-    plan = plan_of(finding)
-    if plan.roots > len(plan.operations) or any(request.prompt.root < 0 for _, request in requests(plan)):
-        raise UsageError(f"{path} is not a finding file: its roots are not numbered in order")
+    fault = unsound(plan_of(finding))
+    if fault is not None:
+        raise UsageError(f"{path} is not a finding file: {fault}")

@@ -6,17 +6,20 @@ from collections.abc import Callable
 
 import msgspec
 
+from fuzzer.baseline import NOTHING, Baseline
 from fuzzer.calibration import Calibration, in_words
 from fuzzer.clock import Clock
 from fuzzer.coverage import tally
 from fuzzer.differential import Differential, Pending
 from fuzzer.rig import Rig
+from oracles.accounting import reuse_lost
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
-from reports.record import FindingRecord, Requests, Reuse, RunRecord, Sample, SuspectRecord
+from reports.record import FindingRecord, LostReuse, Requests, Reuse, RunRecord, Sample, SuspectRecord
 from reports.series import thinned
 from scenarios.operations import kind
+from scenarios.story import story_lines
 
 _SAVE_EVERY_S = 2.0
 
@@ -25,7 +28,13 @@ class Ledger:
     """``sink`` gets the events, ``save`` writes the record."""
 
     def __init__(
-        self, record: RunRecord, rig: Rig, clock: Clock, sink: events.Sink, save: Callable[[RunRecord], None]
+        self,
+        record: RunRecord,
+        rig: Rig,
+        clock: Clock,
+        sink: events.Sink,
+        save: Callable[[RunRecord], None],
+        baseline: Baseline = NOTHING,
     ) -> None:
         self.record = record
         self._rig = rig
@@ -33,10 +42,15 @@ class Ledger:
         self._sink = sink
         self._save = save
         self._saved_s = 0.0
+        self._kept_lost: dict[str, LostReuse] = {}
+        self._unexplained: list[str] = []
+        self._baseline = baseline
+        self._earlier_s = record.elapsed_s
+        self._earlier = record.requests
 
     def now(self) -> float:
-        """Seconds since the run began."""
-        return round(self._clock.elapsed(), 3)
+        """Seconds that the run has taken, with those before it was resumed."""
+        return round(self._earlier_s + self._clock.elapsed(), 3)
 
     def started(self) -> None:
         """Servers are being started or reached."""
@@ -72,10 +86,24 @@ class Ledger:
             record.exercised[kind(operation)] = record.exercised.get(kind(operation), 0) + 1
         tally(record.coverage, pending.plan, pending.ours)
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
-        record.requests = Requests(differential.counts.target, differential.reference.requests)
+        asked, answered = differential.counts.target, differential.reference.requests
+        record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
+        self._lost(pending)
         self._told(record)
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
             self.save()
+
+    def _lost(self, pending: Pending) -> None:
+        """Keep the first reuse that was lost with each kind of operation, and count the others."""
+        for at, operation in enumerate(pending.plan.operations[: len(pending.ours.steps)]):
+            tokens = reuse_lost(pending.ours, at)
+            if tokens is None:
+                continue
+            lost = LostReuse(at + 1, tokens, story_lines(pending.plan))
+            kept = self._kept_lost.get(kind(operation), lost)
+            times = kept.times + 1 if kind(operation) in self._kept_lost else 1
+            self._kept_lost[kind(operation)] = msgspec.structs.replace(kept, times=times)
+            self.record.reuse_lost = list(self._kept_lost.values())
 
     def _told(self, record: RunRecord) -> None:
         now, reuse, total = self.now(), record.reuse, record.requests
@@ -88,7 +116,10 @@ class Ledger:
         self._sink(events.Suspected(self.now(), step + 1, oracle, delta))
 
     def found(self, finding: FindingRecord) -> None:
-        """A suspect became a finding."""
+        """A suspect became a finding; a known one where the baseline lists it."""
+        reason = self._baseline.reason(finding.id)
+        if reason is not None:
+            finding = msgspec.structs.replace(finding, known=True, known_reason=reason)
         self.record.findings.append(finding)
         if self.record.time_to_first_finding_s is None:
             self.record.time_to_first_finding_s = finding.found_s
@@ -103,16 +134,31 @@ class Ledger:
     def tell_notices(self) -> None:
         """Tell what befell the servers meanwhile."""
         while not self._rig.notices.empty():
-            self._sink(events.Restarted(self.now(), self._rig.notices.get()))
+            mishap = self._rig.notices.get()
+            self._sink(events.Restarted(self.now(), mishap.why))
+            self._unexplained += [] if mishap.explained else [mishap.why]
 
     def conclude(self, *reasons: str) -> None:
         """The run is over."""
         self.tell_notices()
         record = self.record
-        record.reasons = [*reasons, *_open_questions(record)]
+        record.reasons = [*reasons, *self._unexplained, *_open_questions(record)]
         record.verdict = _verdict(record)
+        self._settle_baseline()
         self._sink(events.Finished(self.now(), record.verdict, record.reasons))
         self.save()
+
+    def fixed(self, finding: str) -> None:
+        """The plan of a finding of the baseline ran and nothing was wrong."""
+        if self._baseline.reason(finding) is not None:
+            self.record.baseline_fixed.append(finding)
+
+    def _settle_baseline(self) -> None:
+        record = self.record
+        met = {finding.id for finding in record.findings}
+        record.baseline_fixed = [name for name in dict.fromkeys(record.baseline_fixed) if name not in met]
+        accounted = met | set(record.baseline_fixed)
+        record.baseline_unseen = [known.id for known in self._baseline.known if known.id not in accounted]
 
     def save(self) -> None:
         """Write the record as it is now."""

@@ -42,3 +42,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     scenarios: tuple[str, ...] = ()
     out: Path = Path("stalefuzz-out")
+    baseline: Path | None = None
+    corpus: Path | None = None
+    resume: bool = False
+    """Go on with the run in ``out``."""
+    redact: bool = False

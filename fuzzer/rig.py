@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 from concurrent.futures import Executor, wait
+from pathlib import Path
 from queue import SimpleQueue
+from urllib.parse import urlsplit
 
-import httpx
 import msgspec
 
 from fuzzer.calibration import Numerics
@@ -18,7 +19,7 @@ from fuzzer.servers.engine import Engine, Installation
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.protocol import Server
 from fuzzer.servers.registry import DEFAULT, LAUNCHABLE, engine_at, engine_called
-from fuzzer.target import Target
+from fuzzer.target import Mishap, Target
 from reports.record import ReferenceRecord, Settings, TargetRecord
 
 _TRIES = 5
@@ -38,8 +39,8 @@ class Rig:
         self._target: Target | None = None
         self._reference: Reference | None = None
         self._reference_process: LaunchedServer | None = None
-        self.notices: SimpleQueue[str] = SimpleQueue()
-        """What befell the servers, a sentence each."""
+        self.notices: SimpleQueue[Mishap] = SimpleQueue()
+        """What befell the servers."""
 
     @property
     def engine(self) -> str:
@@ -55,6 +56,11 @@ class Rig:
     def takes_settings(self) -> bool:
         """Whether the target can be started with the settings that scenarios name."""
         return self._installation is not None and self._installation.takes_settings
+
+    @property
+    def tiny_files(self) -> tuple[Path, ...]:
+        """The files of a tiny model of ours; none for a model or a server of the user's."""
+        return self._installation.tiny_files if self._installation is not None else ()
 
     def in_words(self) -> str:
         """What is about to be started or reached."""
@@ -79,7 +85,7 @@ class Rig:
         """Another target: ``further`` flags before all others, those of ``setting`` before our defaults only."""
         assert self._installation is not None
         process = _started(self._installation.target(further, setting))
-        return Target(self._installation.connect, process=process)
+        return Target(self._installation.connect, process=process, notice=self.notices.put)
 
     @property
     def can_start(self) -> bool:
@@ -144,7 +150,8 @@ class Rig:
     def _revive_reference(self) -> Server:
         assert self._installation is not None
         assert self._reference_process is not None
-        self.notices.put(f"the reference stopped answering ({self._reference_process.ending()}) and is started again")
+        ending = self._reference_process.ending()
+        self.notices.put(Mishap(f"the reference stopped answering ({ending}) and is started again"))
         self._reference_process.restart()
         return self._installation.connect_reference(self._reference_process.url)
 
@@ -234,10 +241,11 @@ def _permit(options: ServerOptions) -> None:
 
 def _check_url(flag: str, url: str) -> None:
     try:
-        parsed = httpx.URL(url)
-    except httpx.InvalidURL:
-        raise UsageError(f"{flag} {url} is no address of a server; write http://HOST:PORT") from None
-    if parsed.userinfo:
-        raise UsageError(f"{flag}: a user name or a password in the URL would end up in reports; leave it out")
-    if parsed.scheme not in ("http", "https") or not parsed.host or (parsed.port or 0) >= 2**16:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
         raise UsageError(f"{flag} {url} is no address of a server; write http://HOST:PORT")
+    if parts.username or parts.password:
+        raise UsageError(f"{flag}: a user name or a password in the URL would end up in reports; leave it out")

@@ -7,9 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 
+import msgspec
+
+from fuzzer.baseline import NOTHING as KNOWS_NOTHING
+from fuzzer.baseline import Baseline
 from fuzzer.calibration import calibrate
 from fuzzer.campaign import Exploration
 from fuzzer.clock import Clock
+from fuzzer.corpus import NOTHING as EMPTY
+from fuzzer.corpus import Corpus, Entry, lacks_for, still_reuses
 from fuzzer.differential import Differential, Outcome
 from fuzzer.errors import CannotJudge, UsageError
 from fuzzer.interrupts import Interruption
@@ -19,11 +25,23 @@ from fuzzer.options import RunOptions
 from fuzzer.rig import Rig
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.triage import Case, Duplicate, Rounding, Triage
+from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
 from reports.record import FindingRecord, RunRecord, SuspectRecord
 from scenarios.library.catalogue import SCENARIOS, by_name
 from scenarios.scenario import Scenario
+
+_NEXT_SEED = 104_729
+
+
+class Given(msgspec.Struct, frozen=True):
+    """What a run knows when it begins."""
+
+    baseline: Baseline = KNOWS_NOTHING
+    corpus: Corpus = EMPTY
+    earlier: RunRecord | None = None
+    """The run that this one goes on with."""
 
 
 class Run:
@@ -36,15 +54,18 @@ class Run:
         interruption: Interruption,
         sink: events.Sink,
         save: Callable[[RunRecord], None],
+        given: Given | None = None,
     ) -> None:
+        given = given or Given()
         self._options = options
         self._rig = rig
         self._interruption = interruption
         self._clock = Clock(options.time_s, stopped=lambda: interruption.asked)
-        self.record = RunRecord(seed=options.seed, reasons=["the run did not get to its end"])
-        self._ledger = Ledger(self.record, rig, self._clock, sink, save)
-        self._known: list[list[str]] = []
-        self._ids: set[str] = set()
+        self._corpus = given.corpus
+        self.record = _begun(options, given.earlier)
+        self._ledger = Ledger(self.record, rig, self._clock, sink, save, given.baseline)
+        self._known = [finding.necessary for finding in self.record.findings]
+        self._ids = {finding.id for finding in self.record.findings}
 
     def execute(self) -> RunRecord:
         """Run to the end; the servers that were started are gone afterwards."""
@@ -76,11 +97,47 @@ class Run:
         differential.noise = calibration.noise
         self._ledger.calibrated(calibration)
         scenarios = self._scenarios(differential)
-        for leg in legs(scenarios, self._options.seed, can_start=self._rig.takes_settings):
-            self._run_leg(leg, differential, start_pool)
-            self._interruption.check()
+        self._replay_corpus(differential, start_pool)
+        for leg in legs(scenarios, self._seed, can_start=self._rig.takes_settings):
             if self._enough() or self._found_enough():
                 break
+            self._run_leg(leg, differential, start_pool)
+            self._interruption.check()
+
+    @property
+    def _seed(self) -> int:
+        """Decides the plans; a resumed run draws others than before."""
+        return self.record.seed + self.record.resumed * _NEXT_SEED
+
+    def _replay_corpus(self, differential: Differential, start_pool: ThreadPoolExecutor) -> None:
+        """The plans that are known to be worth it, before any new one."""
+        start = self._rig.start_fresh if self._rig.can_start else None
+        lab = Lab(differential, start, start_pool)
+        triage = self._triage(lab)
+        leg = Leg(self._seed, (), None, ())
+        try:
+            for entry in self._corpus.entries:
+                if self._enough() or self._found_enough():
+                    return
+                self._replay(entry, differential, leg, triage)
+        finally:
+            lab.close()
+
+    def _replay(self, entry: Entry, differential: Differential, leg: Leg, triage: Triage) -> None:
+        lacks = lacks_for(entry, differential.target.server.capabilities)
+        if lacks is not None:
+            self.record.not_exercised[entry.path.name] = lacks
+            return
+        pending = differential.begin(entry.plan)
+        self._ledger.ran(differential, pending)
+        outcome = pending.outcome()
+        if outcome.suspects:
+            self._investigate(leg, triage, outcome, entry.scenario)
+        elif entry.finding and still_reuses(differential, entry):
+            self._ledger.fixed(entry.finding)
+
+    def _triage(self, lab: Lab) -> Triage:
+        return Triage(lab, self._rig.numerics, self._ids, out_of_time=self._clock.over, elapsed=self._ledger.now)
 
     def _run_leg(self, leg: Leg, first: Differential, start_pool: ThreadPoolExecutor) -> None:
         with ExitStack() as stack:
@@ -111,9 +168,9 @@ class Run:
             enough=self._enough,
             ran=partial(self._ledger.ran, differential),
         )
-        triage = Triage(lab, self._rig.numerics, self._ids, out_of_time=self._clock.over, elapsed=self._ledger.now)
+        triage = self._triage(lab)
         while (suspected := exploration.next_suspect(leg.rounds)) is not None:
-            self._investigate(leg, triage, *suspected)
+            self._investigate(leg, triage, suspected[0], suspected[1].name)
             self._ledger.tell_notices()
             if self._found_enough():
                 break
@@ -134,14 +191,14 @@ class Run:
         self.record.scenarios = [scenario.name for scenario in able]
         return able
 
-    def _investigate(self, leg: Leg, triage: Triage, outcome: Outcome, scenario: Scenario) -> None:
+    def _investigate(self, leg: Leg, triage: Triage, outcome: Outcome, scenario: str) -> None:
         suspect = outcome.suspects[0]
         self._ledger.suspected(suspect.step, suspect.oracle, suspect.delta)
         case = Case(
             engine=self._rig.engine,
-            scenario=scenario.name,
+            scenario=scenario,
             settings=self._rig.settings(leg.setting),
-            seed=self._options.seed,
+            seed=self.record.seed,
             switches=self._rig.switches,
             suspected_s=self._ledger.now(),
         )
@@ -158,3 +215,11 @@ class Run:
     def _enough(self) -> bool:
         most = self._options.max_steps
         return self._clock.over() or (most is not None and self.record.steps >= most)
+
+
+def _begun(options: RunOptions, earlier: RunRecord | None) -> RunRecord:
+    """The record of a run that has only begun, or goes on."""
+    record = earlier or RunRecord(seed=options.seed)
+    record.resumed += earlier is not None
+    record.verdict, record.reasons = Verdict.INCONCLUSIVE, ["the run did not get to its end"]
+    return record

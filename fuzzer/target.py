@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+import msgspec
+
 from fuzzer.roots import RootPool
 from fuzzer.servers.protocol import Server
 from oracles.observations import Failure
@@ -39,11 +41,19 @@ class Process(Protocol):
         ...
 
 
-Notice = Callable[[str], None]
-"""Takes one sentence about what befell a server; called from whichever thread saw it."""
+class Mishap(msgspec.Struct, frozen=True):
+    """Something that befell a server of ours: one sentence."""
+
+    why: str
+    explained: bool = True
+    """False: no step of any plan shows it, so that the run has to own up to it."""
 
 
-def ignore(notice: str) -> None:
+Notice = Callable[[Mishap], None]
+"""Told each mishap by whichever thread saw it."""
+
+
+def ignore(mishap: Mishap) -> None:
     """The notice of servers whose fate nobody asks for."""
 
 
@@ -95,13 +105,14 @@ class Target:
             self.restart()
 
     def _recover(self) -> None:
-        self._lost = False
+        in_a_plan, self._lost = self._lost, False
         if self._process is None:
             # Asked anew, a server that has come back by itself goes on, and one that has not says so.
             self.server.close()
             self.server = self._connect(self.url)
             return
-        self._notice(f"the target stopped answering ({self._process.ending()}) and is started again")
+        when = "stopped answering" if in_a_plan else "died between two plans"
+        self._notice(Mishap(f"the target {when} ({self._process.ending()}) and is started again", in_a_plan))
         self.restart()
 
     def restart(self) -> None:

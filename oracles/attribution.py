@@ -41,6 +41,8 @@ class Element(StrEnum):
     """Another request runs in between."""
     SETTING_BETWEEN = "setting-between"
     """The request in between runs in the environment of the wrong one."""
+    CUT_BACK = "cut-back"
+    """The wrong prompt leaves the earlier one before its end, ends inside it or is the same: the cache is cut back."""
     GROWTH = "growth"
     """A prompt goes on after an earlier answer."""
     PIN = "pin"
@@ -115,6 +117,11 @@ def ablations(plan: Plan, wrong: int, donor: int | None) -> list[Ablation]:
         found.append(Ablation(Element.REQUEST_BETWEEN, without(plan, between), wrong - len(between)))
         found += _setting_between(plan, wrong, donor, between)
     return found
+
+
+def relation(donor: Sequence[int], wrong: Sequence[int]) -> Element | None:
+    """How a prompt goes on from an earlier one; None for the plain case, where it begins with all of it."""
+    return None if common_prefix(donor, wrong) == len(donor) < len(wrong) else Element.CUT_BACK
 
 
 def inherent(plan: Plan, wrong: int) -> list[Element]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from oracles.judgement import Oracle
+from oracles.sequential import FALSE_ALARMS, Outcome, Paired
 
 _TIMES = 2
 """Runs in which a divergence that hangs on timing has to come back."""
@@ -55,6 +56,10 @@ class Evidence(msgspec.Struct, frozen=True):
     """The same plan, every request told to skip the cache."""
     respelled: Arm | None = None
     """The wrong request alone, naming each adapter explicitly; asked where alone it is wrong too."""
+    paired: Paired | None = None
+    """Plan against control arm on a target with noise; None where the bound alone decides."""
+    alpha: float = FALSE_ALARMS
+    """The false-alarm rate that the pairs may spend."""
     timing: bool = False
     """The plan has requests side by side, so that it need not show the divergence each time."""
     reused: int | None = None
@@ -78,9 +83,18 @@ def decide(evidence: Evidence) -> Decision:
         return Decision(Verdict.INCONCLUSIVE, "the request alone differs from the reference too: not its history")
     if evidence.oracle in (Oracle.HEALTH, Oracle.ACCOUNTING):
         return _recurs(evidence)
+    if evidence.paired is not None and evidence.paired.outcome(evidence.alpha) is not Outcome.FINDING:
+        return _noisy(evidence.paired, evidence.alpha)
     if evidence.control is not None and not evidence.control.clean and not _larger(evidence):
         return Decision(Verdict.INCONCLUSIVE, "the control arm, where reuse is lawful, differs by as much")
     return _recurs(evidence)
+
+
+def _noisy(paired: Paired, alpha: float) -> Decision:
+    said = f"larger than its control arm in {paired.wins} of {paired.pairs} pairs"
+    if paired.outcome(alpha) is Outcome.NOISE:
+        return Decision(Verdict.CLEAN, f"rounding: {said}")
+    return Decision(Verdict.INCONCLUSIVE, f"the noise of this target leaves it open: {said}; try --numerics exact")
 
 
 def _recurs(evidence: Evidence) -> Decision:

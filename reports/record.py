@@ -116,6 +116,8 @@ class WireRequest(msgspec.Struct, frozen=True):
     path: str
     body: Any
     method: str = "POST"
+    sets: bool = False
+    """It sets what the wrong request relies on, so the request alone needs it too."""
 
 
 class Original(msgspec.Struct, frozen=True):
@@ -160,6 +162,8 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     oracle: str
     known: bool = False
+    known_reason: str = ""
+    """Why the baseline lists it."""
     scenario: str
     prologue: tuple[Operation, ...] = ()
     plan: tuple[Operation, ...]
@@ -187,6 +191,8 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     found_s: float
     seed: int
     severity: str = ""
+    situation: str = ""
+    """The class of noise that the wrong answer was held to."""
     suspected_s: float | None = None
     """When it first diverged; until ``found_s`` it was reduced and confirmed."""
     answer: list[AnswerToken] = []
@@ -194,7 +200,7 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     unreduced: Original | None = None
     ablations: list[AblationRecord] = []
     wire: list[WireRequest] = []
-    """Empty where an operation of the plan has no plain HTTP form."""
+    """Up to the wrong request; empty where they cannot be sent one after another."""
     wire_alone: WireRequest | None = None
     """The wrong request, told not to read the cache."""
     token_texts: dict[str, str] = {}
@@ -211,6 +217,30 @@ class SuspectRecord(msgspec.Struct, frozen=True):
     reason: str
     plan: tuple[Operation, ...]
     story: list[str]
+
+
+class CellRecord(msgspec.Struct, frozen=True):
+    """One target with one combination of a matrix; its own record is in the folder of its name."""
+
+    name: str
+    verdict: str
+    steps: int
+    findings: list[str]
+    """Ids."""
+    target: str = ""
+    model: str = ""
+    flags: str = ""
+
+
+class LostReuse(msgspec.Struct, frozen=True):
+    """A hit that had to come and did not: not wrong, but the same bookkeeping."""
+
+    step: int
+    tokens: int
+    """Prompt tokens that could have been reused."""
+    story: list[str]
+    times: int = 1
+    """How often a step of this kind lost its reuse in the run; the story is the first one's."""
 
 
 class RunRecord(msgspec.Struct, kw_only=True):
@@ -237,8 +267,16 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """Operation by situation: how often each was exercised in it."""
     series: list[Sample] = []
     redacted: bool = False
+    matrix: list[CellRecord] = []
+    """Of a run over several targets or settings; counts and findings are those of all of them."""
+    resumed: int = 0
+    """How often the run was gone on with; each time with other plans."""
+    baseline_fixed: list[str] = []
+    """Known findings that were replayed and no longer reproduce."""
+    baseline_unseen: list[str] = []
+    """Known findings that this run neither replayed nor met."""
     suspects: list[SuspectRecord] = []
-    reuse_lost: list[Any] = []
+    reuse_lost: list[LostReuse] = []
     findings: list[FindingRecord] = []
 
 

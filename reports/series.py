@@ -17,4 +17,4 @@ def thinned(series: list[Sample], latest: Sample) -> None:
 
 
 def _spacing(series: list[Sample]) -> float:
-    return 0.5 * (series[-1].at - series[0].at) / (len(series) - 1) if len(series) > MOST // 4 else 0.0
+    return 0.9 * (series[-1].at - series[0].at) / (len(series) - 1) if len(series) > MOST // 4 else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console, RenderableType
@@ -10,14 +10,8 @@ from rich.live import Live
 from rich.text import Text
 
 from reports import events
+from reports.escaping import printable
 from reports.record import FindingRecord, RunRecord, SuspectRecord, TargetRecord
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def printable(text: str) -> str:
-    """Text from a server without the characters that could move a terminal's cursor or change its colours."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 class Terminal:
@@ -123,7 +117,7 @@ def bounds_in_words(event: events.Probed) -> str:
 def finding_block(finding: FindingRecord, out: Path) -> Text:
     """A finding's story."""
     text = Text()
-    known = "known  " if finding.known else ""
+    known = f"known ({printable(finding.known_reason)})  " if finding.known else ""
     text.append(f"FINDING {finding.id}  {finding.title}", style="bold red")
     text.append(f"        {known}{proof_in_words(finding)}\n")
     for number, line in enumerate(finding.story, 1):
@@ -142,6 +136,13 @@ def proof_in_words(finding: FindingRecord) -> str:
     return " · ".join(words)
 
 
+def baseline_block(expired: Sequence[str], skipped: Sequence[str]) -> Text:
+    """What of the baseline and of the corpus does not count."""
+    lines = [f"baseline entry has expired and no longer passes: {printable(entry)}" for entry in expired]
+    lines += [f"skipped: {printable(why)}" for why in skipped]
+    return Text("\n".join(lines), style="yellow")
+
+
 def suspect_block(suspect: SuspectRecord) -> Text:
     """A suspect that is no finding, and why."""
     return Text(f"suspect left unconfirmed at step {suspect.step}: {printable(suspect.reason)}", style="yellow")
@@ -157,6 +158,11 @@ def summary_block(record: RunRecord, out: Path) -> Text:
         text.append(f"  {printable(reason)}\n")
     for what, why in record.not_exercised.items():
         text.append(f"  not exercised: {what}: {printable(why)}\n")
+    for name in record.baseline_fixed:
+        text.append(f"  fixed: known finding {name} no longer reproduces; take it out of the baseline\n", style="green")
+    if record.baseline_unseen:
+        text.append(f"  known findings that this run did not meet: {', '.join(record.baseline_unseen)}\n")
+    text.append(f"  {out / 'report.html'}\n")
     text.append(f"  seed {record.seed}; {out / 'run.json'}")
     return text
 

@@ -28,7 +28,7 @@ def blocked(profile: Profile, known: Sequence[Sequence[str]], rng: random.Random
 
 
 def _can_block(element: str) -> bool:
-    special = ("salt-change", "growth", "pin", "sampling", "empty-list", "left-out", "partial-list")
+    special = ("salt-change", "growth", "pin", "sampling", "empty-list", "left-out", "partial-list", "cut-back")
     return element in _ENVIRONMENT or element in KINDS or element in special
 
 
@@ -37,6 +37,9 @@ def _without(profile: Profile, element: str, rng: random.Random) -> Profile:
         return _one_environment(profile, rng)
     if element in KINDS:
         return _without_kinds(profile, _GROUPS.get(element, (element,)))
+    if element == "cut-back":
+        # An answer of two tokens leaves state behind that a longer prompt would have to cut back.
+        return msgspec.structs.replace(profile, cut_backs=False, answers=(1,))
     if element == "growth":
         return _without_kinds(profile, ("grow",))
     if element == "pin":

@@ -13,6 +13,7 @@ from scenarios.environment import AdapterScale, Environment, environment
 from scenarios.operations import (
     Abort,
     Complete,
+    Evict,
     Join,
     Operation,
     Reload,
@@ -85,3 +86,13 @@ def entitlements(plan: Plan) -> list[Environment | None]:
             running.discard(operation.of)
         found.append(world.of(operation) if isinstance(operation, (Complete, Start)) else None)
     return found
+
+
+def self_contained(plan: Plan) -> bool:
+    """Whether every request that leaves its scales out follows global ones that the plan itself has set."""
+    known = any(isinstance(operation, SetScales) for operation in plan.prologue)
+    for operation in plan.operations:
+        known = known or isinstance(operation, SetScales)
+        if isinstance(operation, (Complete, Start, Evict)) and operation.scales is None and not known:
+            return False
+    return True

@@ -26,13 +26,13 @@ def simpler_spellings(scales: tuple[AdapterScale, ...] | None) -> Iterator[tuple
     if scales != off:
         yield off
     for at, scale in enumerate(scales):
-        for simpler in simpler_scales(scale.scale):
+        for simpler in simpler_than(scale.scale):
             changed = (*scales[:at], AdapterScale(scale.adapter, simpler), *scales[at + 1 :])
             if changed != off:
                 yield changed
 
 
-def simpler_scales(scale: float) -> tuple[float, ...]:
+def simpler_than(scale: float) -> tuple[float, ...]:
     """Scales simpler than this one, the simplest first."""
     return _SCALE_ORDER[: _SCALE_ORDER.index(scale)] if scale in _SCALE_ORDER else _SCALE_ORDER
 

@@ -15,7 +15,7 @@ from scenarios.environment import AdapterScale
 from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Sampling, SetScales, Start
 from scenarios.plans import Plan, changed, replaced, requests, with_prompt, without
 from scenarios.prompts import Prompt, Segment
-from scenarios.simpler_values import lower, simpler_spellings, swapped
+from scenarios.simpler_values import lower, simpler_spellings, simpler_than, swapped
 
 Candidates = Iterator[Plan]
 Aspect = Callable[[Plan], Candidates]
@@ -68,6 +68,7 @@ def simpler_scales(plan: Plan) -> Candidates:
     for spelling in dict.fromkeys(request.scales for _, request in requests(plan)):
         for simpler in simpler_spellings(spelling):
             yield changed(plan, lambda request, old=spelling, new=simpler: _respell(request, old, new))  # type: ignore[misc]
+    yield from _simpler_values(plan)
     for at, operation in enumerate(plan.operations):
         if isinstance(operation, (Complete, Start, SetScales, Evict)):
             for simpler in simpler_spellings(operation.scales):
@@ -190,17 +191,46 @@ def _simpler_evictions(evict: Evict) -> Iterator[Evict]:
 
 def _earlier_adapters(plan: Plan) -> Candidates:
     """Swap an adapter that is used with an earlier one that is not, so that one bug has one form."""
-    named = [scale for _, request in requests(plan) for scale in request.scales or ()]
+    named = [scale for operation in (*plan.prologue, *plan.operations) for scale in _scales(operation)]
     used = sorted({scale.adapter for scale in named if scale.scale != 0})
     for wanted, adapter in enumerate(used):
         if wanted != adapter:
-            yield changed(plan, lambda request, one=wanted, other=adapter: _swapped(request, one, other))  # type: ignore[misc]
+            yield Plan(
+                tuple(_swapped(operation, wanted, adapter) for operation in plan.operations),
+                tuple(_swapped(operation, wanted, adapter) for operation in plan.prologue),
+            )
 
 
-def _swapped(request: Complete | Start, one: int, other: int) -> Operation:
-    if request.scales is None:
-        return request
-    return msgspec.structs.replace(request, scales=swapped(request.scales, one, other))
+def _simpler_values(plan: Plan) -> Candidates:
+    """One value of a scale replaced by a simpler one wherever it stands: two requests may have to agree on it."""
+    everywhere = (*plan.prologue, *plan.operations)
+    values = {scale.scale for operation in everywhere for scale in _scales(operation)} - {0.0}
+    for value in sorted(values):
+        for simpler in simpler_than(value):
+            if simpler:
+                yield Plan(
+                    tuple(_revalued(operation, value, simpler) for operation in plan.operations),
+                    tuple(_revalued(operation, value, simpler) for operation in plan.prologue),
+                )
+
+
+def _revalued(operation: Operation, old: float, new: float) -> Operation:
+    if not _scales(operation):
+        return operation
+    scales = tuple(
+        AdapterScale(scale.adapter, new if scale.scale == old else scale.scale) for scale in _scales(operation)
+    )
+    return msgspec.structs.replace(operation, scales=scales)
+
+
+def _scales(operation: Operation) -> tuple[AdapterScale, ...]:
+    return (operation.scales or ()) if isinstance(operation, (Complete, Start, SetScales, Evict)) else ()
+
+
+def _swapped(operation: Operation, one: int, other: int) -> Operation:
+    if not _scales(operation):
+        return operation
+    return msgspec.structs.replace(operation, scales=swapped(_scales(operation), one, other))
 
 
 def _shorter_paths(prompt: Prompt) -> Iterator[Prompt]:

@@ -32,9 +32,15 @@ from scenarios.prompts import Prompt
 _LETTERS = "PQRSTUVWXYZABCDEFGHIJKLMNO"
 
 
-def story_lines(plan: Plan) -> list[str]:
-    """What each operation asks, aligned: ``complete P a=0.5  1 token``."""
+def story_lines(plan: Plan, *, adapters: int = 0) -> list[str]:
+    """What each operation asks, aligned: ``complete P a=0.5  1 token``.
+
+    Where the server has ``adapters``, an empty list of them is worth a word.
+    """
     names = prompt_names([request.prompt for _, request in requests(plan)])
+    if adapters:
+        empty = [request.prompt for _, request in requests(plan) if request.scales == ()]
+        names |= {prompt: f"{names[prompt]} (empty adapter list)" for prompt in empty}
     lines = [_line(operation, names) for operation in plan.operations]
     width = max((len(asked) for asked, count in lines if count), default=0)
     return [f"{asked:<{width}}  {count}" if count else asked for asked, count in lines]

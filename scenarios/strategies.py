@@ -50,7 +50,8 @@ def plans(profile: Profile) -> st.SearchStrategy[Plan]:
     @st.composite
     def draw_plan(draw: st.DrawFn) -> Plan:
         shapes = [draw(st.sampled_from(trees)) for _ in range(profile.roots)]
-        prompts = [prompt for root, (trunk, branch) in enumerate(shapes) for prompt in tree(root, trunk, branch)]
+        branches = 4 if profile.cut_backs else 2
+        prompts = [prompt for root, shape in enumerate(shapes) for prompt in tree(root, *shape)[:branches]]
         drawing = _Drawing(profile, prompts)
         for _ in range(draw(st.integers(2, profile.most))):
             drawing.add(draw(st.sampled_from(drawing.kinds())), draw(st.integers(0, 2**20)))
@@ -80,6 +81,7 @@ class _Drawing:
         self._flying: list[int] = []
         self._answered: list[int] = []
         self._saved: list[int] = []
+        self._longest: dict[int, int] = {}
 
     def kinds(self) -> list[str]:
         """Kinds of operations that make sense now."""
@@ -92,6 +94,10 @@ class _Drawing:
         """Add an operation of a kind; ``number`` chooses among all of that kind."""
         operation = self._operation(kind, _Choice(number))
         at = len(self._operations)
+        if isinstance(operation, (Complete, Start)):
+            self._longest[operation.prompt.root] = max(
+                self._longest.get(operation.prompt.root, 0), operation.prompt.length
+            )
         if isinstance(operation, Start):
             self._flying.append(at)
         if isinstance(operation, (Join, Abort)):
@@ -128,9 +134,16 @@ class _Drawing:
     def _complete(self, choose: _Choice) -> Complete:
         profile = self._profile
         request = Complete(
-            prompt=choose.of(self._prompts), scales=choose.of(profile.spellings), tokens=choose.of(profile.answers)
+            prompt=choose.of(self._askable()), scales=choose.of(profile.spellings), tokens=choose.of(profile.answers)
         )
         return self._varied(request, choose)
+
+    def _askable(self) -> list[Prompt]:
+        """Prompts that may be asked next; all of them, unless they may only go on from what was asked."""
+        if self._profile.cut_backs:
+            return self._prompts
+        longer = [prompt for prompt in self._prompts if prompt.length > self._longest.get(prompt.root, 0)]
+        return longer or self._prompts
 
     def _varied(self, request: Complete, choose: _Choice) -> Complete:
         profile = self._profile

@@ -25,6 +25,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What the plans of one round are made of."""
 
     roots: int
+    cut_backs: bool = True
+    """Whether prompts may do anything but go on from all that was asked on their root before."""
     lengths: tuple[int, ...]
     """Of segments."""
     spellings: tuple[Spelling, ...]
@@ -61,12 +63,37 @@ def few(rng: random.Random, spellings: Sequence[Spelling]) -> tuple[Spelling, ..
     return tuple(rng.sample(list(spellings), min(len(spellings), rng.choice((2, 2, 3, 4)))))
 
 
+def related(rng: random.Random, capabilities: Capabilities) -> tuple[tuple[AdapterScale, ...], ...]:
+    """Two or three environments that a careless key takes for one: see ``_relative``."""
+    spellings = explicit_spellings(capabilities)
+    if not capabilities.request_scales or capabilities.adapters == 0:
+        return tuple(rng.sample(spellings, min(len(spellings), rng.choice((2, 2, 3)))))
+    base = _spelled({rng.randrange(capabilities.adapters): rng.choice(SCALES[1:])}, capabilities.adapters)
+    others = [_relative(rng, base) for _ in range(rng.choice((1, 1, 2)))]
+    return tuple(dict.fromkeys((base, *others)))
+
+
+def _relative(rng: random.Random, base: tuple[AdapterScale, ...]) -> tuple[AdapterScale, ...]:
+    """The base switched off, at another scale, with the scales on other adapters, or with one more adapter on."""
+    scales = [scale.scale for scale in base]
+    match rng.choice(("off", "scale", "scale", "moved", "added")):
+        case "off":
+            scales = [0.0 for _ in scales]
+        case "scale":
+            scales = [rng.choice([other for other in SCALES if other != scale]) if scale else 0.0 for scale in scales]
+        case "moved":
+            scales = scales[-1:] + scales[:-1]
+        case _:
+            scales = [scale or rng.choice(SCALES[1:]) for scale in scales]
+    return tuple(AdapterScale(at, scale) for at, scale in enumerate(scales))
+
+
 def profile(rng: random.Random, capabilities: Capabilities, spellings: Sequence[Spelling]) -> Profile:
-    """Requests one after another, in environments from ``spellings``."""
+    """Requests one after another, in environments from ``spellings``, all of them."""
     return Profile(
         roots=rng.choice((1, 2, 2, 3)),
         lengths=sizes(rng, capabilities),
-        spellings=few(rng, spellings),
+        spellings=tuple(spellings),
         answers=tuple(rng.sample((1, 1, 2, 4, 8), 2)),
         most=rng.choice((4, 6, 8)),
         adapters=capabilities.adapters,
@@ -87,9 +114,9 @@ def explicit_spellings(capabilities: Capabilities) -> list[tuple[AdapterScale, .
     return list(dict.fromkeys(spellings))
 
 
+def _spelled(on: dict[int, float], adapters: int) -> tuple[AdapterScale, ...]:
+    return tuple(AdapterScale(at, on.get(at, 0.0)) for at in range(adapters))
+
+
 def _pair(adapters: int, first: int, second: int) -> list[tuple[AdapterScale, ...]]:
-    return [
-        tuple(AdapterScale(at, {first: one, second: other}.get(at, 0.0)) for at in range(adapters))
-        for one in SCALES
-        for other in SCALES
-    ]
+    return [_spelled({first: one, second: other}, adapters) for one in SCALES for other in SCALES]

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from resource import getpagesize
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -69,7 +70,8 @@ class Bench:
 
     def __init__(self, stack: ExitStack) -> None:
         files = model_files(ServerOptions())
-        flags = target_flags(parse_flags(()), files, exact=True)
+        slot_files = Path(stack.enter_context(TemporaryDirectory()))
+        flags = target_flags(parse_flags(()), files, slot_files, exact=True)
         self.bodies: list[bytes] = []
         target = Target(
             lambda url: _Recording(url, self.bodies), process=stack.enter_context(launch_embedded(flags.argv()))
@@ -98,6 +100,7 @@ class Bench:
             self.differential,
             [single_scale.SCENARIO],
             seed,
+            [],
             enough=lambda: len(self.bodies) >= size,
             ran=lambda pending: None,
         )

@@ -22,8 +22,8 @@ from fuzzer.rig import Rig
 from oracles.arms import control_arm
 from oracles.noise import Noise
 from reports.console import console
+from reports.escaping import printable
 from reports.record import FindingRecord
-from reports.terminal import printable
 from scenarios.plans import requests
 
 _TRIALS = 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from fuzzer.options import ServerOptions
@@ -24,6 +25,11 @@ class Installation(Protocol):
     @property
     def takes_settings(self) -> bool:
         """Whether the settings that scenarios name, in llama-server's spelling, mean anything here."""
+        ...
+
+    @property
+    def tiny_files(self) -> tuple[Path, ...]:
+        """Files of a tiny model of ours, which reproducers may bring along; none for a model of the user's."""
         ...
 
     @property

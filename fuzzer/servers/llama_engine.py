@@ -14,7 +14,7 @@ from fuzzer.servers.engine import Engine
 from fuzzer.servers.http import Connection
 from fuzzer.servers.launched import LaunchedServer, launch_binary, launch_embedded
 from fuzzer.servers.llama_flags import LlamaFlags, parse_flags
-from fuzzer.servers.llama_launch import SWITCHES, embedded_fields, portable, reference_flags, target_flags
+from fuzzer.servers.llama_launch import embedded_fields, portable, reference_flags, switches, target_flags
 from fuzzer.servers.llama_server import ENGINE as NAME
 from fuzzer.servers.llama_server import LlamaServer
 from fuzzer.servers.protocol import RequestRefused
@@ -25,7 +25,6 @@ from reports.record import Settings
 class LlamaInstallation:
     """The embedded server, or the executable that ``--binary`` names."""
 
-    switches = SWITCHES
     takes_settings = True
     starts_quickly = True
 
@@ -35,8 +34,17 @@ class LlamaInstallation:
         self._options = options
         self._exact = exact
         self._files = model_files(options)
+        self.switches = switches(self._files.shape)
         self._slot_files = Path(gettempdir()) / f"stalefuzz-slots-{token_hex(8)}"
         self._reference_flags = reference_flags(self._flags_with(()))
+
+    @property
+    def tiny_files(self) -> tuple[Path, ...]:
+        """Model and adapters of ours."""
+        files = self._files
+        named = zip(files.adapters, files.adapter_names, strict=True)
+        adapters = [path for path, name in named if name.startswith("tiny:")]
+        return (files.model, *adapters) if files.tiny else ()
 
     @property
     def program(self) -> str:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from fuzzer.model_files import ModelFiles
 from fuzzer.servers.llama_flag_table import BY_NAME, Value
 from fuzzer.servers.llama_flags import LlamaFlags, LoraFile
+from scenarios.capabilities import ModelShape
 
 EXACT = LlamaFlags(
     MappingProxyType(
@@ -32,11 +33,14 @@ _NO_CACHE = LlamaFlags(
     )
 )
 
-SWITCHES: dict[str, tuple[str, ...]] = {
-    "--cache-ram 0": ("--cache-ram", "0"),
-    "--no-cache-prompt": ("--no-cache-prompt",),
-}
-"""Settings that may make a bug go away, as a user would set them."""
+
+def switches(shape: ModelShape) -> dict[str, tuple[str, ...]]:
+    """Settings that may make a bug go away, as a user would set them; those of checkpoints where a model needs them."""
+    known: list[tuple[str, ...]] = [("--cache-ram", "0")]
+    known += [("--swa-full",)] if shape.window is not None else []
+    known += [("--ctx-checkpoints", "0")] if shape.window is not None or shape.recurrent else []
+    return {" ".join(flags): flags for flags in (*known, ("--no-cache-prompt",))}
+
 
 PLACE = frozenset({"--port", "--host", "--model", "--slot-save-path", "--alias"})
 """Where a server is and what files it uses: no part of what a finding says about its settings."""

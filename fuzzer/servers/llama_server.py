@@ -38,7 +38,7 @@ _TASKS: dict[Task, tuple[str, Any]] = {
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _REQUESTS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repeat_penalty": 1.5, "repeat_last_n": 64, "presence_penalty": 0.5},
-    Sampling.GRAMMAR: {"grammar": "root ::= [a-z ]*"},
+    Sampling.GRAMMAR: {"grammar": "root ::= [a-m ]*"},
     Sampling.SEEDED: {"temperature": 1.0, "seed": 7},
 }
 

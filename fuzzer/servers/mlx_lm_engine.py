@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fuzzer.errors import UsageError
 from fuzzer.models import hf_vocabulary
 from fuzzer.models.hf_folders import hf_folders
@@ -28,6 +30,7 @@ class MlxInstallation:
     """``mlx_lm.server`` in our own environment, or in the one that STALEFUZZ_MLX_PYTHON names."""
 
     takes_settings = False
+    tiny_files: tuple[Path, ...] = ()
     starts_quickly = True
     program = "mlx_lm.server"
 

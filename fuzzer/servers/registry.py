@@ -10,8 +10,9 @@ from fuzzer.servers.llama_engine import LLAMA_CPP
 from fuzzer.servers.mlx_lm_engine import MLX_LM
 from fuzzer.servers.sglang_engine import SGLANG
 from fuzzer.servers.vllm_engine import VLLM
+from fuzzer.servers.zoo_engine import ZOO
 
-ENGINES: tuple[Engine, ...] = (LLAMA_CPP, VLLM, SGLANG, MLX_LM, *GENERIC)
+ENGINES: tuple[Engine, ...] = (LLAMA_CPP, VLLM, SGLANG, MLX_LM, ZOO, *GENERIC)
 DEFAULT = LLAMA_CPP
 LAUNCHABLE = tuple(engine.name for engine in ENGINES if engine.install is not None)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fuzzer.models.hf_folders import hf_folders
 from fuzzer.models.hf_tiny import AdapterLayout
 from fuzzer.options import ServerOptions
@@ -29,6 +31,7 @@ class SglangInstallation:
     """``sglang.launch_server`` in our own environment, or in the one that STALEFUZZ_SGLANG_PYTHON names."""
 
     takes_settings = False
+    tiny_files: tuple[Path, ...] = ()
     starts_quickly = False
     program = "sglang.launch_server"
 

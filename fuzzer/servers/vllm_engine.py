@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fuzzer.models.hf_folders import hf_folders
 from fuzzer.models.hf_tiny import AdapterLayout
 from fuzzer.options import ServerOptions
@@ -35,6 +37,7 @@ class VllmInstallation:
     """``vllm serve`` in our own environment, or in the one that STALEFUZZ_VLLM_PYTHON names."""
 
     takes_settings = False
+    tiny_files: tuple[Path, ...] = ()
     starts_quickly = False
     program = "vllm serve"
 

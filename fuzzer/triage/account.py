@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import zip_longest
 
 import msgspec
 
 from fuzzer.differential import Outcome
 from fuzzer.errors import ServerFailure
-from fuzzer.execution import request_of
-from fuzzer.servers.protocol import Server
+from fuzzer.servers.protocol import Request, Server
 from oracles.comparison import compare
-from oracles.observations import Observation
+from oracles.noise import Situation, tail_of
+from oracles.observations import Observation, Trace, ran_beside_another
 from reports.record import AnswerToken, FindingRecord, Original, WireRequest
-from scenarios.operations import Complete, Operation
+from scenarios.operations import Complete, Evict, Operation, Reload, ReloadWeights, SetScales
+from scenarios.prompts import Prompt, Segment, prompt_tokens
 from scenarios.story import story_lines
 
 _MOST_TOKENS = 256
 _MOST_TEXTS = 64
+_SETTERS = (SetScales, Reload, ReloadWeights)
 
 
 def answer_of(outcome: Outcome, step: int) -> list[AnswerToken]:
     """Both answers of a step, token by token, with the difference as far as they were compared."""
+    if step >= min(len(outcome.ours.steps), len(outcome.theirs.steps)):
+        return []
     ours, theirs = outcome.ours.steps[step].outcome, outcome.theirs.steps[step].outcome
     if not isinstance(ours, Observation) or not isinstance(theirs, Observation):
         return []
     deltas = compare(ours, theirs).deltas
     rows = zip_longest(ours.tokens, theirs.tokens, deltas)
     return [AnswerToken(*row) for row in rows][:_MOST_TOKENS]
+
+
+def situation_of(trace: Trace, step: int) -> str:
+    """The class of noise that a step is held to; empty for one without an answer."""
+    answer = trace.steps[step].observation if step < len(trace.steps) else None
+    if answer is None:
+        return ""
+    return str(Situation(tail_of(answer.reused, answer.computed), ran_beside_another(trace, step)))
 
 
 def unreduced(outcome: Outcome) -> Original | None:
@@ -38,20 +51,12 @@ def unreduced(outcome: Outcome) -> Original | None:
     return Original(story_lines(outcome.plan), step + 1, answer_of(outcome, step))
 
 
-def wire_of(server: Server, outcome: Outcome) -> list[WireRequest]:
-    """The HTTP requests of a run, its prologue's as step 0; none at all where it is more than one request a step."""
-    prologue = [_wire(server, 0, operation, ()) for operation in outcome.plan.prologue]
-    steps = zip(outcome.plan.operations, outcome.ours.steps, strict=False)
-    requests = [_wire(server, at, operation, step.prompt) for at, (operation, step) in enumerate(steps, 1)]
-    known = [request for request in (*prologue, *requests) if request is not None]
-    return known if len(known) == len(prologue) + len(requests) else []
-
-
-def _wire(server: Server, at: int, operation: Operation, prompt: tuple[int, ...]) -> WireRequest | None:
-    if isinstance(operation, Complete):
-        return WireRequest(at, server.path, server.body(request_of(operation, prompt)))
-    action = server.action(operation)
-    return None if action is None else WireRequest(at, *action)
+def wire_of(server: Server, outcome: Outcome, wrong: int) -> list[WireRequest]:
+    """The HTTP requests of a run up to its wrong step; none where they cannot be sent one after another."""
+    try:
+        return list(_wire(server, outcome, wrong))
+    except _NotPlain:
+        return []
 
 
 def wire_alone(server: Server, outcome: Outcome, wrong: int) -> WireRequest | None:
@@ -59,7 +64,52 @@ def wire_alone(server: Server, outcome: Outcome, wrong: int) -> WireRequest | No
     operation, step = outcome.plan.operations[wrong], outcome.ours.steps[wrong]
     if not isinstance(operation, Complete) or not server.capabilities.bypass:
         return None
-    return WireRequest(wrong + 1, server.path, server.body(request_of(operation, step.prompt, reuse=False)))
+    return WireRequest(wrong + 1, server.path, server.body(_request(operation, step.prompt, reuse=False)))
+
+
+class _NotPlain(Exception):  # noqa: N818 - not an error: this plan has no script
+    """An operation that is no plain request."""
+
+
+def _wire(server: Server, outcome: Outcome, wrong: int) -> Iterator[WireRequest]:
+    for operation in outcome.plan.prologue:
+        yield _administration(server, operation, 0)
+    fillers = _unused(server, outcome.ours)
+    for at, (operation, step) in enumerate(zip(outcome.plan.operations, outcome.ours.steps, strict=False)):
+        if at > wrong:
+            return
+        if isinstance(operation, Complete):
+            yield WireRequest(at + 1, server.path, server.body(_request(operation, step.prompt)))
+        elif isinstance(operation, Evict):
+            yield from _fillers(server, operation, at + 1, fillers)
+        else:
+            yield _administration(server, operation, at + 1)
+
+
+def _request(operation: Complete, prompt: tuple[int, ...], *, reuse: bool = True) -> Request:
+    return Request(
+        prompt, operation.tokens, operation.scales, reuse, operation.slot, operation.sampling, operation.salt
+    )
+
+
+def _administration(server: Server, operation: Operation, step: int) -> WireRequest:
+    post = server.action(operation)
+    if post is None:
+        raise _NotPlain
+    return WireRequest(step, *post, sets=isinstance(operation, _SETTERS))
+
+
+def _fillers(server: Server, operation: Evict, step: int, unused: Iterator[int]) -> Iterator[WireRequest]:
+    path = Prompt(0, (Segment("z", operation.length - 1),))
+    for _ in range(operation.requests):
+        prompt = prompt_tokens(path, (next(unused),), server.capabilities.space)
+        yield WireRequest(step, server.path, server.body(Request(prompt, 1, operation.scales)))
+
+
+def _unused(server: Server, trace: Trace) -> Iterator[int]:
+    """First tokens that no prompt of the run has."""
+    space, used = server.capabilities.space, {step.prompt[0] for step in trace.steps if step.prompt}
+    return (token for token in range(space.first, space.first + space.count) if token not in used)
 
 
 def with_texts(finding: FindingRecord, server: Server) -> FindingRecord:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
+from fuzzer.triage.paired import run_pairs
 from oracles.arms import alone, control_arm, respelled
 from oracles.evidence import Arm, Evidence, Repeats
 from oracles.judgement import Oracle, Suspect
+from oracles.sequential import FALSE_ALARMS, Paired
 from scenarios.plans import Plan
 
 TRIALS = 5
 TIMING_TRIALS = 10
 _ARMS = 2
+
+
+class Noisy(msgspec.Struct, frozen=True):
+    """What the pairs may spend: a false-alarm rate, and the time that is left."""
+
+    alpha: float
+    out_of_time: Callable[[], bool]
 
 
 class Confirmation(msgspec.Struct, frozen=True):
@@ -24,8 +35,11 @@ class Confirmation(msgspec.Struct, frozen=True):
     suspect: Suspect
 
 
-def confirm(lab: Lab, plan: Plan, wrong: int, outcome: Outcome) -> Confirmation:
-    """Gather the evidence on fresh targets; ``outcome`` is what the live one gave."""
+def confirm(lab: Lab, plan: Plan, wrong: int, outcome: Outcome, noisy: Noisy | None = None) -> Confirmation:
+    """Gather the evidence on fresh targets; ``outcome`` is what the live one gave.
+
+    On a target with noise, ``noisy`` says how the pairs of plan and control arm are to be run.
+    """
     trials = TIMING_TRIALS if plan.overlaps else TRIALS
     lab.expect(TRIALS + _ARMS)
     witnesses = [shown for _ in range(trials) if (shown := _trial(lab, plan, wrong)) is not None]
@@ -40,12 +54,20 @@ def confirm(lab: Lab, plan: Plan, wrong: int, outcome: Outcome) -> Confirmation:
         control=_control(lab, plan, wrong),
         bypass=_bypass(lab.live, plan, wrong),
         respelled=other_words,
+        paired=_paired(lab.live, plan, wrong, suspect, noisy),
+        alpha=noisy.alpha if noisy is not None else FALSE_ALARMS,
         timing=plan.overlaps,
         reused=suspect.reused,
     )
     if other_words is not None and other_words.clean:
         suspect = msgspec.structs.replace(suspect, oracle=Oracle.METAMORPHIC)
     return Confirmation(evidence, witness, suspect)
+
+
+def _paired(live: Differential, plan: Plan, wrong: int, suspect: Suspect, noisy: Noisy | None) -> Paired | None:
+    if noisy is None or suspect.oracle not in (Oracle.LOGPROBS, Oracle.TOKENS):
+        return None
+    return run_pairs(live, plan, wrong, suspect.reused, noisy.alpha, noisy.out_of_time)
 
 
 def _trial(lab: Lab, plan: Plan, wrong: int) -> tuple[Outcome, Suspect] | None:

@@ -7,7 +7,7 @@ import msgspec
 from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
 from oracles.arms import own_spelling, with_setting
-from oracles.attribution import Element, StaleSource, ablations, donors, inherent, spelling_of
+from oracles.attribution import Element, StaleSource, ablations, donors, inherent, relation, spelling_of
 from oracles.judgement import Oracle
 from reports.record import AblationRecord, Mitigation
 from scenarios.entitlement import entitlements
@@ -39,11 +39,24 @@ def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Exp
         for ablation in ablations(plan, wrong, donor)
     ]
     necessary = [element for element, clean in tried if clean] + inherent(plan, wrong)
-    spelling = spelling_of(plan.operations[wrong], live.target.server.capabilities.adapters)
+    necessary += _relation(outcome, donor, wrong)
+    capabilities = live.target.server.capabilities
+    spelling = spelling_of(plan.operations[wrong], capabilities.adapters if capabilities.request_scales else 0)
     if spelling is not None and len(plan.operations) == 1:
         necessary.append(spelling)
     table = tuple(AblationRecord(element, clean) for element, clean in tried)
     return Explanation(tuple(necessary), source, donor, table)
+
+
+def _relation(outcome: Outcome, donor: int | None, wrong: int) -> list[Element]:
+    if donor is None:
+        return []
+    steps = outcome.ours.steps
+    lender = steps[donor].observation
+    # The last token of an answer was chosen, but nothing was computed from it.
+    computed = steps[donor].prompt + (lender.tokens[:-1] if lender is not None else ())
+    found = relation(computed, steps[wrong].prompt)
+    return [found] if found is not None else []
 
 
 def mitigations(lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str, ...]]) -> tuple[Mitigation, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scenarios.entitlement import self_contained
 from scenarios.plans import Plan, compact, without
 from scenarios.simplify import ASPECTS, Aspect, generous
 
@@ -57,7 +58,7 @@ class Reduction:
     def _accepted(self, candidate: Plan) -> Plan | None:
         """The candidate, cut after its wrong step, if it still shows the bug."""
         candidate = compact(candidate)
-        if not candidate.operations or candidate in self._refuted:
+        if not candidate.operations or candidate in self._refuted or not self_contained(candidate):
             return None
         self.tries += 1
         step = self._shows(candidate)

@@ -10,8 +10,8 @@ from fuzzer.calibration import CEILING, Numerics, recalibrate
 from fuzzer.differential import Differential, Outcome
 from fuzzer.servers.protocol import Server
 from fuzzer.triage import kinds, wording
-from fuzzer.triage.account import answer_of, unreduced, wire_alone, wire_of, with_texts
-from fuzzer.triage.confirm import Confirmation, confirm
+from fuzzer.triage.account import answer_of, situation_of, unreduced, wire_alone, wire_of, with_texts
+from fuzzer.triage.confirm import Confirmation, Noisy, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.reduce import Reduction
@@ -22,6 +22,7 @@ from oracles.evidence import Verdict, decide, reuse_witnessed
 from oracles.judgement import Oracle, Suspect, judge
 from oracles.noise import Noise
 from oracles.observations import Failure, Observation, Step, TokenLogprob
+from oracles.sequential import alpha_of
 from reports.record import (
     Divergence,
     FindingRecord,
@@ -90,6 +91,7 @@ class Triage:
     ) -> None:
         self._lab = lab
         self._known = known
+        self._paired = 0
         self._numerics = numerics
         self._out_of_time = out_of_time
         self._elapsed = elapsed
@@ -118,9 +120,11 @@ class Triage:
 
     def _confirm(
         self, name: str, minimal: Minimal, why: Explanation, original: Outcome, case: Case
-    ) -> FindingRecord | SuspectRecord:
-        confirmation = confirm(self._lab, minimal.plan, minimal.wrong, minimal.outcome)
+    ) -> FindingRecord | SuspectRecord | Rounding:
+        confirmation = confirm(self._lab, minimal.plan, minimal.wrong, minimal.outcome, self._noisy())
         decision = decide(confirmation.evidence)
+        if decision.verdict is Verdict.CLEAN:
+            return Rounding()
         if decision.verdict is not Verdict.FINDING:
             return _unconfirmed(minimal.outcome, confirmation.suspect, decision.reason)
         helps = mitigations(self._lab, minimal.plan, minimal.wrong, case.switches)
@@ -128,12 +132,19 @@ class Triage:
         finding = _finding(name, minimal, why, confirmation, helps, original, case, self._elapsed(), server)
         return with_texts(finding, server)
 
+    def _noisy(self) -> Noisy | None:
+        """How to run pairs, on a target whose numerics are not exact; each suspect spends less than the one before."""
+        if self._numerics is Numerics.EXACT:
+            return None
+        self._paired += 1
+        return Noisy(alpha_of(self._paired), self._out_of_time)
+
     def _is_rounding(self, outcome: Outcome) -> bool:
         """Whether a small difference is within what the same shapes give lawfully."""
         suspect, live = outcome.suspects[0], self._lab.live
         if suspect.delta is None or suspect.delta > CEILING[self._numerics]:
             return False
-        live.noise = recalibrate(live, outcome.plan, suspect.step, self._numerics)
+        live.noise = recalibrate(live, outcome.plan, suspect.step)
         return not judge(outcome.ours, outcome.theirs, live.noise, accounting=live.accounts)
 
     def _reduce(self, outcome: Outcome) -> Minimal | None:
@@ -238,7 +249,7 @@ def _finding(
         plan=plan.operations,
         operations=len(plan.operations),
         wrong=wrong + 1,
-        story=wording.story_of(plan, confirmation.witness.ours, wrong, suspect),
+        story=wording.story_of(plan, confirmation.witness.ours, wrong, suspect, adapters=_spelled_adapters(server)),
         explanation=[
             *wording.explanation_of(plan, wrong, why, helps),
             *wording.last_words(confirmation.witness.ours.failure),
@@ -251,7 +262,8 @@ def _finding(
         answer=answer_of(confirmation.witness, wrong),
         unreduced=unreduced(original),
         ablations=list(why.ablations),
-        wire=wire_of(server, confirmation.witness),
+        situation=situation_of(confirmation.witness.ours, wrong),
+        wire=wire_of(server, confirmation.witness, wrong),
         wire_alone=wire_alone(server, confirmation.witness, wrong),
         reproduced=evidence.repeats,
         alone=evidence.alone,
@@ -270,6 +282,11 @@ def _finding(
     )
 
 
+def _spelled_adapters(server: Server) -> int:
+    """Adapters that a request may name or not; where it can only name one, to name none is plain speech."""
+    return server.capabilities.adapters if server.capabilities.request_scales else 0
+
+
 def _source_record(plan: Plan, why: Explanation) -> SourceRecord | None:
     if why.source is None:
         return None
@@ -279,7 +296,7 @@ def _source_record(plan: Plan, why: Explanation) -> SourceRecord | None:
 
 def _step_record(step: Step) -> StepRecord:
     if not isinstance(step.outcome, Observation):
-        reason = step.outcome.reason if isinstance(step.outcome, Failure) else ""
+        reason = step.outcome.reason if isinstance(step.outcome, Failure) else None
         return StepRecord(None, None, len(step.prompt), [], error=reason)
     answer = step.outcome
     return StepRecord(answer.reused, answer.computed, len(step.prompt), list(answer.tokens), answer.slot, answer.ms)

@@ -15,9 +15,9 @@ from scenarios.plans import Plan
 from scenarios.story import count, prologue_lines, story_lines
 
 
-def story_of(plan: Plan, ours: Trace, wrong: int, suspect: Suspect) -> list[str]:
+def story_of(plan: Plan, ours: Trace, wrong: int, suspect: Suspect, *, adapters: int = 0) -> list[str]:
     """One line an operation, with what the server said it reused, and the mark at the wrong one."""
-    asked = story_lines(plan)
+    asked = story_lines(plan, adapters=adapters)
     width = max(len(line) for line in asked)
     said = [_said(step) for step in ours.steps] + [""] * len(asked)
     lines = [f"{line:<{width}}  {words}".rstrip() for line, words in zip(asked, said, strict=False)]
@@ -93,6 +93,7 @@ def _need(element: Element, donor: int | None, wrong: int) -> str:
         Element.WEIGHTS_CHANGE: f"the other weights between {steps}",
         Element.REQUEST_BETWEEN: "another request in between",
         Element.SETTING_BETWEEN: f"that request at the scales of step {wrong + 1}",
+        Element.CUT_BACK: f"a prompt that does not go on from all that step {(donor or 0) + 1} left in the cache",
         Element.GROWTH: "a prompt that goes on after an answer",
         Element.PIN: "requests pinned to slots",
         Element.SAMPLING: "a request that samples in a way of its own",

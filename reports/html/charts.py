@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from oracles.noise import Bound, Tail, tail_of
+from oracles.noise import Bound
 from reports.escaping import token_text
 from reports.record import AnswerToken, FindingRecord, RunRecord, Sample
 
 HEATS = 6
+_TOP_ROWS = 6
+"""Of each side, the likeliest."""
 _DECADES = (-7, 2)
-_LEFT, _RIGHT, _ROW = 118.0, 24.0, 30.0
+_RIGHT, _ROW = 24.0, 30.0
 _WIDTH = 640.0
+_LONGEST_NAME = 44
 
 
 class Tick(msgspec.Struct, frozen=True):
@@ -48,30 +51,40 @@ class NoisePlot(msgspec.Struct, frozen=True):
     title: str
 
 
-def noise_plot(bounds: Sequence[Bound], observed: Iterable[tuple[Tail | None, float]]) -> NoisePlot:
+def noise_plot(bounds: Sequence[Bound], observed: Iterable[tuple[str, float]]) -> NoisePlot:
     """Bounds with observed |delta logprob| in their class; a class that was not measured gets no point."""
     points = list(observed)
-    bands = [_band(bound, at, points) for at, bound in enumerate(bounds)]
+    names = [_shortened(bound.situation) for bound in bounds]
+    axis = _Axis(12 + 6.4 * max(map(len, names), default=0))
+    bands = [_band(bound, name, at, points, axis) for at, (bound, name) in enumerate(zip(bounds, names, strict=True))]
     bottom = 14 + _ROW * len(bands)
-    ticks = [Tick(_log_x(10.0**decade), _power(decade)) for decade in range(_DECADES[0], _DECADES[1])]
+    ticks = [Tick(axis.x(10.0**decade), _power(decade)) for decade in range(_DECADES[0], _DECADES[1])]
     title = "; ".join(f"{band.name}: {band.words}" for band in bands)
-    return NoisePlot(_WIDTH, bottom + 36, _LEFT, _WIDTH - _RIGHT, bands, ticks, title)
+    return NoisePlot(_WIDTH, bottom + 36, axis.left, _WIDTH - _RIGHT, bands, ticks, title)
 
 
-def _band(bound: Bound, at: int, points: list[tuple[Tail | None, float]]) -> Band:
-    mine = [delta for tail, delta in points if tail == bound.situation]
+def _band(bound: Bound, name: str, at: int, points: list[tuple[str, float]], axis: _Axis) -> Band:
+    mine = [delta for situation, delta in points if situation == bound.situation]
     words = f"{bound.samples} samples, largest {bound.largest:.1e}, bound {bound.bound:.1e}"
     words += f", observed {max(mine):.2g}" if mine else ""
-    observed = sorted({_log_x(delta) for delta in mine})
-    return Band(
-        bound.situation, 14 + _ROW * at, _log_x(bound.largest), _log_x(bound.bound), observed, words, bool(mine)
-    )
+    observed = sorted({axis.x(delta) for delta in mine})
+    return Band(name, 14 + _ROW * at, axis.x(bound.largest), axis.x(bound.bound), observed, words, bool(mine))
 
 
-def _log_x(value: float) -> float:
-    low, high = _DECADES
-    share = (math.log10(value) - low) / (high - low) if value > 0 else 0.0
-    return round(_LEFT + min(max(share, 0.0), 1.0) * (_WIDTH - _LEFT - _RIGHT), 1)
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+class _Axis(msgspec.Struct, frozen=True):
+    """A logarithmic axis that begins at ``left``."""
+
+    left: float
+
+    def x(self, value: float) -> float:
+        """Where a value lies; at the nearer end where it lies beyond."""
+        low, high = _DECADES
+        share = (math.log10(value) - low) / (high - low) if value > 0 else 0.0
+        return round(self.left + min(max(share, 0.0), 1.0) * (_WIDTH - self.left - _RIGHT), 1)
 
 
 def _power(decade: int) -> str:
@@ -79,12 +92,10 @@ def _power(decade: int) -> str:
     return "1" if decade == 0 else "10" if decade == 1 else f"10{str(decade).translate(superscripts)}"
 
 
-def observed_delta(finding: FindingRecord) -> list[tuple[Tail | None, float]]:
+def observed_delta(finding: FindingRecord) -> list[tuple[str, float]]:
     """The point of a finding in the noise plot."""
-    if finding.max_abs_logprob_delta is None or finding.wrong > len(finding.steps):
-        return []
-    step = finding.steps[finding.wrong - 1]
-    return [(tail_of(step.reused, step.computed), finding.max_abs_logprob_delta)]
+    delta = finding.max_abs_logprob_delta
+    return [] if delta is None else [(finding.situation, delta)]
 
 
 class TopRow(msgspec.Struct, frozen=True):
@@ -118,7 +129,8 @@ def top_table(finding: FindingRecord) -> TopTable | None:
     reference = {entry.id: entry.logprob for entry in at.reference}
     base = math.floor(min([*target.values(), *reference.values()]) - 0.5)
     answer = finding.answer[at.position] if at.position < len(finding.answer) else AnswerToken(None)
-    rows = [_top_row(finding, token, target, reference, base, answer) for token in {**reference, **target}]
+    shown = [*list(reference)[:_TOP_ROWS], *list(target)[:_TOP_ROWS]]
+    rows = [_top_row(finding, token, target, reference, base, answer) for token in dict.fromkeys(shown)]
     return TopTable(rows, base, at.gap, at.position + 1)
 
 
@@ -239,21 +251,21 @@ def _smooth(values: Sequence[float], reach: int = 2) -> list[float]:
 
 
 class CoverageTable(msgspec.Struct, frozen=True):
-    """Operation by situation."""
+    """Operation by situation; a column an operation, since their names are the shorter ones."""
 
-    situations: list[str]
+    operations: list[str]
     rows: list[tuple[str, list[tuple[int, int]]]]
-    """Operation; in each situation the count and its heat."""
+    """Situation; of each operation the count and its heat."""
 
 
 def coverage_table(record: RunRecord) -> CoverageTable:
     """The run's coverage as a grid; a combination that never came up counts 0."""
     situations = list(dict.fromkeys(name for row in record.coverage.values() for name in row))
     rows = [
-        (operation, [(row.get(name, 0), _count_heat(row.get(name, 0))) for name in situations])
-        for operation, row in record.coverage.items()
+        (name, [(row.get(name, 0), _count_heat(row.get(name, 0))) for row in record.coverage.values()])
+        for name in situations
     ]
-    return CoverageTable(situations, rows)
+    return CoverageTable(list(record.coverage), rows)
 
 
 def _count_heat(count: int) -> int:

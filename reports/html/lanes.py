@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from reports.record import FindingRecord, StepRecord
-from scenarios.environment import AdapterScale
-from scenarios.operations import Operation, kind, scales_in_words
-from scenarios.prompts import Prompt
+from scenarios.operations import Abort, Await, Complete, Join, Operation, Start, kind, scales_in_words
 from scenarios.story import prompt_names
 
 MOST_STEPS = 60
@@ -23,6 +21,8 @@ _GAP = 34
 _CELL = 30
 _LONGEST = 260
 _CHARACTER = 7.2
+_JOINT = 26
+"""Room for the line from the stale source and its label."""
 _FOOT = 90
 """From the top of a lane to below the frame of a bar."""
 
@@ -59,6 +59,14 @@ class Mark(msgspec.Struct, frozen=True):
     wrong: bool
 
 
+class Flight(msgspec.Struct, frozen=True):
+    """From a request that was started to where it is awaited, joined or aborted."""
+
+    start: float
+    end: float
+    y: float
+
+
 class Lane(msgspec.Struct, frozen=True):
     """One slot or connection."""
 
@@ -84,6 +92,7 @@ class Timeline(msgspec.Struct, frozen=True):
     lanes: list[Lane]
     bars: list[Bar]
     marks: list[Mark]
+    flights: list[Flight]
     joint: Joint | None
     left_out: int
     title: str
@@ -103,44 +112,56 @@ class _Layout:
     def __init__(self, finding: FindingRecord, first: int) -> None:
         self._finding = finding
         self._first = first
-        self._names = prompt_names([prompt for op in finding.plan if (prompt := _prompt(op)) is not None])
-        self._colours = {words: at for at, words in enumerate(dict.fromkeys(map(_environment, finding.plan)))}
+        asked = [op for op in finding.plan if isinstance(op, (Complete, Start))]
+        self._names = prompt_names([request.prompt for request in asked])
+        self._colours = {words: at for at, words in enumerate(dict.fromkeys(map(_environment, asked)))}
         self._lanes: dict[str, int] = {}
+        slots = {step.slot for step in finding.steps if step.slot is not None}
+        self._height = _LANE if len(slots) <= 1 else _LANE + _JOINT
         self._unit = _unit([_prompt_length(op, _step(finding, at)) for at, op in enumerate(finding.plan)])
         self._x = float(_LEFT)
         self._bars: list[Bar] = []
         self._marks: list[Mark] = []
+        self._flights: list[Flight] = []
 
     def place(self, at: int) -> None:
         """Give a step its column."""
         step, operation = _step(self._finding, at), self._finding.plan[at]
-        y = self._lane_y(step)
-        if _prompt(operation) is None:
-            self._place_mark(at, operation, y)
+        if isinstance(operation, (Complete, Start)):
+            self._place_bar(at, operation, step, self._lane_y(_slot(step)))
         else:
-            self._place_bar(at, operation, step, y)
+            self._place_mark(at, operation)
 
     def finished(self) -> Timeline:
-        lanes = [Lane(name, _TOP + _LANE * at) for name, at in self._lanes.items()]
+        lanes = [Lane(name, _TOP + self._height * at) for name, at in self._lanes.items()]
         joint = self._joint()
         return Timeline(
             width=self._x,
-            height=_TOP + _LANE * len(lanes) + (26 if joint else 0),
+            height=_TOP + self._height * len(lanes) + (_JOINT if joint and self._height == _LANE else 0),
             lanes=lanes,
             bars=self._bars,
             marks=self._marks,
+            flights=self._flights,
             joint=joint,
             left_out=self._first,
             title=f"Timeline of {len(self._finding.plan)} steps: " + "; ".join(self._finding.story[self._first :]),
         )
 
-    def _place_mark(self, at: int, operation: Operation, y: float) -> None:
-        name = kind(operation)
+    def _place_mark(self, at: int, operation: Operation) -> None:
+        name, started = kind(operation), None
+        slot: int | None = getattr(operation, "slot", None)
+        if isinstance(operation, (Await, Join, Abort)):
+            slot = _slot(_step(self._finding, operation.of))
+            started = next((bar for bar in self._bars if bar.step == operation.of + 1), None)
+        y = self._lane_y(slot)
         width = max(len(name) * _CHARACTER, 24)
-        self._marks.append(Mark(at + 1, self._x + width / 2, y, name, self._story(at), at + 1 == self._finding.wrong))
+        x = self._x + width / 2
+        self._marks.append(Mark(at + 1, x, y, name, self._story(at), at + 1 == self._finding.wrong))
+        if started is not None:
+            self._flights.append(Flight(started.answer_x + started.answer_width, x, started.y))
         self._x += width + _GAP
 
-    def _place_bar(self, at: int, operation: Operation, step: StepRecord | None, y: float) -> None:
+    def _place_bar(self, at: int, operation: Complete | Start, step: StepRecord | None, y: float) -> None:
         length = _prompt_length(operation, step)
         reused = (step.reused or 0) if step is not None else 0
         width = max(length * self._unit, _CELL)
@@ -154,7 +175,7 @@ class _Layout:
             reused_width=width * min(reused / length, 1.0) if length else 0.0,
             answer_x=self._x + width + 4,
             answer_width=answer,
-            name=self._names.get(_prompt(operation), ""),  # type: ignore[arg-type]
+            name=self._names[operation.prompt],
             environment=environment,
             cells=length if length * self._unit >= length * 10 and length > 1 else 0,
             colour=min(self._colours[environment], ENVIRONMENTS - 1),
@@ -167,9 +188,11 @@ class _Layout:
         label = max(len(counts), len(environment) + 2, len(bar.name) + 4) * _CHARACTER
         self._x += max(width + 4 + answer, label) + _GAP
 
-    def _lane_y(self, step: StepRecord | None) -> float:
-        name = f"slot {step.slot}" if step is not None and step.slot is not None else "server"
-        return _TOP + _LANE * self._lanes.setdefault(name, len(self._lanes))
+    def _lane_y(self, slot: int | None) -> float:
+        if slot is None and self._lanes:
+            return _TOP
+        name = f"slot {slot}" if slot is not None else "server"
+        return _TOP + self._height * self._lanes.setdefault(name, len(self._lanes))
 
     def _story(self, at: int) -> str:
         story = self._finding.story
@@ -191,21 +214,21 @@ def _step(finding: FindingRecord, at: int) -> StepRecord | None:
     return finding.steps[at] if at < len(finding.steps) else None
 
 
-def _prompt(operation: Operation) -> Prompt | None:
-    prompt = getattr(operation, "prompt", None)
-    return prompt if isinstance(prompt, Prompt) else None
-
-
 def _prompt_length(operation: Operation, step: StepRecord | None) -> int:
     if step is not None and step.prompt:
         return step.prompt
-    prompt = _prompt(operation)
-    return prompt.length if prompt is not None else 0
+    return operation.prompt.length if isinstance(operation, (Complete, Start)) else 0
 
 
 def _environment(operation: Operation) -> str:
-    scales: tuple[AdapterScale, ...] = getattr(operation, "scales", ())
-    return scales_in_words(scales) if scales else "no adapter named"
+    if not isinstance(operation, (Complete, Start)):
+        return ""
+    words = "global scales" if operation.scales is None else scales_in_words(operation.scales) or "no adapter named"
+    return f"{words} salt={operation.salt}" if operation.salt else words
+
+
+def _slot(step: StepRecord | None) -> int | None:
+    return step.slot if step is not None else None
 
 
 def _counts(step: StepRecord | None) -> str:

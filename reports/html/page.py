@@ -10,8 +10,8 @@ from importlib.resources import files
 
 import msgspec
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
-from markupsafe import Markup
 
+from oracles.noise import Bound
 from reports import prose
 from reports.escaping import printable
 from reports.happenings import Happenings
@@ -24,9 +24,11 @@ from scenarios.story import story_lines
 
 _MOST_FINDINGS = 100
 _MOST_LINES = 80
-_MOST_TOKENS = 64
+_MOST_TOKENS = 40
 _MOST_SUSPECTS = 100
-_MOST_SCRIPT = 8_000
+_MOST_SCRIPT = 16_000
+_MOST_SCRIPTS = 400_000
+"""Characters of scripts on the whole page; they are in files beside it too."""
 _OPEN = 2
 """Findings that are unfolded when the page opens."""
 
@@ -65,13 +67,16 @@ def render(record: RunRecord, scripts: Mapping[str, Scripts], happenings: Happen
     """The whole page."""
     style, script = _asset("report.css"), _asset("report.js")
     shown = record.findings[:_MOST_FINDINGS]
-    views = [_view(finding, at, record, scripts.get(finding.id)) for at, finding in enumerate(shown)]
+    room = _Room(_MOST_SCRIPTS)
+    views = [
+        _view(finding, at, record, _copies(finding, scripts.get(finding.id), room)) for at, finding in enumerate(shown)
+    ]
     observed = [point for finding in record.findings for point in charts.observed_delta(finding)]
     return _template().render(
         record=record,
         policy=_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
+        style=style,
+        script=script,
         findings=views,
         findings_left_out=len(record.findings) - len(views),
         suspects=record.suspects[:_MOST_SUSPECTS],
@@ -84,7 +89,21 @@ def render(record: RunRecord, scripts: Mapping[str, Scripts], happenings: Happen
     )
 
 
-def _view(finding: FindingRecord, at: int, record: RunRecord, scripts: Scripts | None) -> FindingView:
+class _Room:
+    """What is left of a page's length for scripts."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def takes(self, text: str) -> bool:
+        """Whether the text still fits; it counts from then on."""
+        if len(text) > min(self._left, _MOST_SCRIPT):
+            return False
+        self._left -= len(text)
+        return True
+
+
+def _view(finding: FindingRecord, at: int, record: RunRecord, copies: list[Copyable]) -> FindingView:
     original = finding.unreduced
     story = original.story if original is not None else story_lines(Plan(finding.original))
     answer = original.answer if original is not None else []
@@ -94,16 +113,21 @@ def _view(finding: FindingRecord, at: int, record: RunRecord, scripts: Scripts |
         until_fixed=prose.until_fixed(finding),
         timeline=timeline(finding),
         strip=charts.strip(finding, finding.answer[:_MOST_TOKENS], finding.bound),
-        original_strip=charts.strip(finding, answer[:_MOST_TOKENS], finding.bound),
+        original_strip=charts.strip(finding, answer[: _MOST_TOKENS // 2], finding.bound),
         top=charts.top_table(finding),
-        noise=charts.noise_plot(record.noise, charts.observed_delta(finding)),
+        noise=charts.noise_plot(_plain(record.noise), charts.observed_delta(finding)),
         original=story[:_MOST_LINES],
         original_wrong=original.wrong if original is not None else 0,
         story=finding.story[:_MOST_LINES],
-        copies=_copies(finding, scripts),
+        copies=copies,
         unfolded=at < _OPEN,
         left_out=_left_out(finding, story),
     )
+
+
+def _plain(bounds: Sequence[Bound]) -> list[Bound]:
+    """The bounds under the settings that a run began with; those of other settings carry them in brackets."""
+    return [bound for bound in bounds if "[" not in bound.situation]
 
 
 def _left_out(finding: FindingRecord, story: Sequence[str]) -> list[str]:
@@ -115,7 +139,7 @@ def _left_out(finding: FindingRecord, story: Sequence[str]) -> list[str]:
     return [f"{count} more {what}" for count, what in cut if count > 0]
 
 
-def _copies(finding: FindingRecord, scripts: Scripts | None) -> list[Copyable]:
+def _copies(finding: FindingRecord, scripts: Scripts | None, room: _Room) -> list[Copyable]:
     replay = Copyable("replay", "Replay command", f"stalefuzz replay stalefuzz-out/findings/{finding.id}.json")
     if scripts is None:
         return [replay]
@@ -124,13 +148,12 @@ def _copies(finding: FindingRecord, scripts: Scripts | None) -> list[Copyable]:
         ("pytest", "pytest case", scripts.pytest, "test_repro.py"),
         ("issue", "Issue text", scripts.issue, "ISSUE.md"),
     ]
-    return [replay, *(_bounded(finding, *row) for row in texts if row[2])]
-
-
-def _bounded(finding: FindingRecord, name: str, label: str, text: str, file: str) -> Copyable:
-    if len(text) <= _MOST_SCRIPT:
-        return Copyable(name, label, text)
-    return Copyable(name, label, "", f"findings/{finding.id}/{file}")
+    rows = [
+        Copyable(name, label, text) if room.takes(text) else Copyable(name, label, "", f"findings/{finding.id}/{file}")
+        for name, label, text, file in texts
+        if text
+    ]
+    return [replay, *rows]
 
 
 def _policy(style: str, script: str) -> str:
@@ -149,6 +172,11 @@ def _policy(style: str, script: str) -> str:
 
 def _hash_source(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _body(text: str) -> str:
+    """Escaped for the inside of an element, where quotes may stay: they are a fifth of every script."""
+    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 @cache
@@ -170,5 +198,6 @@ def _template() -> Template:
         lstrip_blocks=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
+    environment.filters["body"] = _body
     environment.filters["signed"] = lambda value: f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
     return environment.get_template("report.html.j2")

@@ -18,6 +18,9 @@ from reports.escaping import printable
 from reports.record import FindingRecord, WireRequest
 from reports.reproduce.model_names import DefaultFile, default_files, tiny_name
 
+_STARTED = "llama.cpp"
+_LLAMA_FIELD = "n_predict"
+
 
 class Scripts(msgspec.Struct, frozen=True):
     """Texts; the first two are empty where the plan has no plain HTTP form."""
@@ -40,13 +43,19 @@ class Recipe(msgspec.Struct, frozen=True):
 
     finding: FindingRecord
     requests: list[Request]
-    alone: Request
+    setters: list[Request]
+    """What has to be sent before the last request where that is sent alone."""
+    bypass: Request | None
+    """The last request, told not to read the cache."""
     flags: list[str]
     embedded: dict[str, tuple[str, object]]
     files: list[DefaultFile]
     tiny: str | None
     bound: float
     launched: bool
+    """Whether the scripts can start the server themselves."""
+    shape: str
+    """How answers look: those of llama.cpp's own route, or of OpenAI's completions."""
 
 
 def scripts_of(finding: FindingRecord) -> Scripts:
@@ -55,31 +64,38 @@ def scripts_of(finding: FindingRecord) -> Scripts:
     issue = _template("issue.md.j2").render(r=recipe, f=finding, prose=prose)
     if recipe is None:
         return Scripts(issue=issue)
-    shell = _template("repro.sh.j2").render(r=recipe, f=finding)
-    return Scripts(shell, _template("test_repro.py.j2").render(r=recipe, f=finding), issue)
+    serve = _template("serve.py.j2").render(r=recipe)
+    shell = _template("repro.sh.j2").render(r=recipe, f=finding, serve=serve)
+    return Scripts(shell, _template("test_repro.py.j2").render(r=recipe, f=finding, serve=serve), issue)
 
 
 def recipe_of(finding: FindingRecord) -> Recipe | None:
     """What can be asked with plain HTTP requests; None where the plan cannot."""
-    if not finding.wire or finding.wire_alone is None or (finding.bound is None and finding.oracle != "health"):
+    if not finding.wire or (finding.bound is None and finding.oracle != "health"):
         return None
     settings = finding.settings
+    launched = settings.engine == _STARTED and bool(settings.model)
+    if not launched and finding.wire_alone is None:
+        return None
+    requests = [_request(finding, wire) for wire in finding.wire]
     return Recipe(
         finding=finding,
-        requests=[_request(finding, wire) for wire in finding.wire],
-        alone=_request(finding, finding.wire_alone),
+        requests=requests,
+        setters=[request for request in requests[:-1] if request.wire.sets],
+        bypass=None if finding.wire_alone is None else _request(finding, finding.wire_alone),
         flags=settings.flags,
         embedded=settings.embedded,
-        files=default_files(settings),
+        files=default_files(settings) if launched else [],
         tiny=tiny_name(settings),
         bound=finding.bound or 0.0,
-        launched=bool(settings.model),
+        launched=launched,
+        shape="llama.cpp" if _LLAMA_FIELD in finding.wire[-1].body else "openai",
     )
 
 
 def _request(finding: FindingRecord, wire: WireRequest) -> Request:
     story = finding.story
-    words = story[wire.step - 1] if 0 < wire.step <= len(story) else f"step {wire.step}"
+    words = story[wire.step - 1] if 0 < wire.step <= len(story) else "before the first step"
     return Request(wire, words, json.dumps(wire.body, separators=(",", ":")))
 
 

@@ -10,11 +10,11 @@ import random
 
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario, no_adapter
-from scenarios.swarm import Profile, explicit_spellings, profile
+from scenarios.swarm import Profile, profile, related
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
-    return profile(rng, capabilities, explicit_spellings(capabilities))
+    return profile(rng, capabilities, related(rng, capabilities))
 
 
 SCENARIO = Scenario(

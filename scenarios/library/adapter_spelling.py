@@ -13,13 +13,13 @@ import msgspec
 from scenarios.capabilities import Capabilities
 from scenarios.environment import AdapterScale
 from scenarios.scenario import Scenario, no_adapter
-from scenarios.swarm import Profile, Spelling, explicit_spellings, profile
+from scenarios.swarm import Profile, Spelling, explicit_spellings, few, profile
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     explicit = explicit_spellings(capabilities)
     partial: list[Spelling] = [(AdapterScale(adapter, 1.0),) for adapter in range(capabilities.adapters)]
-    plain = profile(rng, capabilities, [(), *partial, *rng.sample(explicit, min(2, len(explicit)))])
+    plain = profile(rng, capabilities, few(rng, [(), *partial, *rng.sample(explicit, min(2, len(explicit)))]))
     return msgspec.structs.replace(
         plain, kinds=("complete", "complete", "set_scales"), global_scales=tuple(rng.sample(explicit, 2))
     )

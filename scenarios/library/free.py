@@ -9,7 +9,7 @@ import msgspec
 from scenarios.capabilities import Capabilities
 from scenarios.operations import Sampling
 from scenarios.scenario import Scenario
-from scenarios.swarm import Profile, Spelling, explicit_spellings, few, profile
+from scenarios.swarm import Profile, Spelling, explicit_spellings, profile, related
 
 _OPTIONAL = ("start", "set_scales", "evict", "save", "erase", "flush", "reload", "unload", "sleep", "other")
 _WITH = {"start": ("start", "await", "join", "abort"), "save": ("save", "restore")}
@@ -20,7 +20,7 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     chosen = rng.sample(optional, min(len(optional), rng.choice((0, 1, 1, 2, 3))))
     kinds = [kind for name in chosen for kind in _WITH.get(name, (name,))]
     explicit = explicit_spellings(capabilities)
-    spellings: list[Spelling] = [*few(rng, explicit)] if rng.random() < 0.6 else [rng.choice(explicit)]
+    spellings: list[Spelling] = [*related(rng, capabilities)] if rng.random() < 0.6 else [rng.choice(explicit)]
     relies = "set_scales" in kinds
     return msgspec.structs.replace(
         profile(rng, capabilities, [*spellings, None] if relies else spellings),

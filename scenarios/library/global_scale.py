@@ -11,17 +11,18 @@ import msgspec
 
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario, no_adapter
-from scenarios.swarm import Profile, explicit_spellings, profile
+from scenarios.swarm import Profile, explicit_spellings, profile, related
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     explicit = explicit_spellings(capabilities)
-    plain = profile(rng, capabilities, [None, None, *explicit])
+    environments = related(rng, capabilities)
+    plain = profile(rng, capabilities, environments)
     return msgspec.structs.replace(
         plain,
         spellings=rng.choice(((None,), (None, *plain.spellings[:1]))),
         kinds=("complete", "complete", "set_scales"),
-        global_scales=tuple(rng.sample(explicit, min(len(explicit), 3))),
+        global_scales=environments if len(environments) > 1 else tuple(rng.sample(explicit, min(len(explicit), 2))),
     )
 
 

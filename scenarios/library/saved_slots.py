@@ -8,12 +8,12 @@ import msgspec
 
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario
-from scenarios.swarm import Profile, explicit_spellings, few, profile
+from scenarios.swarm import Profile, explicit_spellings, profile, related
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
-    spellings = few(rng, explicit_spellings(capabilities)) if rng.random() < 0.5 else ()
-    plain = profile(rng, capabilities, spellings or [rng.choice(explicit_spellings(capabilities))])
+    one = [rng.choice(explicit_spellings(capabilities))]
+    plain = profile(rng, capabilities, related(rng, capabilities) if rng.random() < 0.5 else one)
     return msgspec.structs.replace(
         plain,
         kinds=("complete", "complete", "save", "restore", rng.choice(("complete", "erase"))),

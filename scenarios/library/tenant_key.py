@@ -8,13 +8,13 @@ import msgspec
 
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario
-from scenarios.swarm import Profile, explicit_spellings, few, profile
+from scenarios.swarm import Profile, profile, related
 
 SALTS = ("", "tenant-1", "tenant-2", "a")
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
-    plain = profile(rng, capabilities, few(rng, explicit_spellings(capabilities)))
+    plain = profile(rng, capabilities, related(rng, capabilities))
     salts = ("", "a") if rng.random() < 0.5 else tuple(rng.sample(SALTS, 2))
     return msgspec.structs.replace(plain, salts=salts, roots=rng.choice((1, 1, 2)))
 

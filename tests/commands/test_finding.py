@@ -106,15 +106,19 @@ def test_what_the_user_sees(found: Ended) -> None:
         "FINDING d05d71  adapter scale of an evicted entry        5 of 5 · right without history · reuse witnessed"
     )
     assert [line[:15] for line in block[1:4]] == ["  1  complete P", "  2  complete Q", "  3  complete P"]
-    assert re.search(r"<- wrong by # \(bound \de-04\)$", block[3])
-    assert block[4].startswith("  Step 3 was answered with the state that step 1 computed at a=0: with step 1 at a=")
+    assert block[3].endswith("<- wrong by # (bound #)")
+    assert re.fullmatch(
+        r"  Step 3 was answered with the state that step 1 computed at a=\S+: "
+        r"with step 1 at a=\S+ the same reuse is right\.",
+        block[4],
+    )
     assert block[5] == (
         "  Needs: the prefix that steps 1 and 3 share; the scale change between steps 1 and 3; another request in "
         "between; that request at the scales of step 3."
     )
     assert block[6].startswith("  Clean with ")
     assert "  stalefuzz replay stalefuzz-out/findings/d05d71.json" in block
-    assert block[-1] == "  seed 1; stalefuzz-out/run.json"
+    assert block[-1].startswith("  seed 1; stalefuzz-out/run.json")
 
 
 def test_plain_text_where_nobody_watches(found: Ended) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from installed import vllm, vllm_with_the_reload_bug
 from running import stalefuzz
 
 pytestmark = pytest.mark.vllm
@@ -12,12 +13,10 @@ TIME = ("--time", "1800s")
 PATIENCE_S = 2400.0
 
 
-def test_a_reloaded_adapter_answers_with_the_blocks_of_the_old_one(
-    vllm_with_the_reload_bug: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_reloaded_adapter_answers_with_the_blocks_of_the_old_one(tmp_path: Path) -> None:
     """vllm#42125: cached blocks are keyed by the adapter's name, and the name outlives the weights."""
     words = ("--launch", "vllm", "--scenario", "adapter-reload", "--seed", "1", *TIME)
-    run = stalefuzz("run", "-x", *words, folder=tmp_path, patience_s=PATIENCE_S, env=vllm_with_the_reload_bug)
+    run = stalefuzz("run", "-x", *words, folder=tmp_path, patience_s=PATIENCE_S, env=vllm_with_the_reload_bug())
     assert run.status == 1, run.said
     (finding,) = run.record["findings"]
     assert [operation["op"] for operation in finding["plan"]] == ["complete", "reload", "complete"]
@@ -27,9 +26,9 @@ def test_a_reloaded_adapter_answers_with_the_blocks_of_the_old_one(
     assert {"setting": "a fresh cache_salt", "clean": True} in finding["mitigations"]
 
 
-def test_a_plain_model_without_adapters_is_clean(vllm: dict[str, str], tmp_path: Path) -> None:
+def test_a_plain_model_without_adapters_is_clean(tmp_path: Path) -> None:
     words = ("--launch", "vllm", "--adapter", "none", "--scenario", "plain", "--max-steps", "150", "--seed", "1", *TIME)
-    run = stalefuzz("run", *words, folder=tmp_path, patience_s=PATIENCE_S, env=vllm)
+    run = stalefuzz("run", *words, folder=tmp_path, patience_s=PATIENCE_S, env=vllm())
     assert run.status == 0, run.said
     assert run.record["reuse"]["hits"] > 10
     assert run.record["target"]["capabilities"]["block"] == 32

@@ -6,9 +6,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import ask, path, plan_of, plans
+from making import ask, asked, at_scales, path, plan_of, plans
 
+from scenarios.environment import environment
+from scenarios.operations import Await, Join, Start
 from scenarios.plans import Plan, compact, decode, encode, joined, without
+from scenarios.soundness import unsound
 
 
 @given(plans)
@@ -34,9 +37,9 @@ def test_joined_plans_share_no_root(several: list[Plan]) -> None:
     assert len(whole.operations) == sum(len(plan.operations) for plan in several)
     assert whole.roots == sum(plan.roots for plan in several)
     taken: set[int] = set()
-    operations = iter(whole.operations)
+    requests = iter(asked(whole))
     for plan in several:
-        own = {next(operations).prompt.root for _ in plan.operations}
+        own = {next(requests).prompt.root for _ in asked(plan)}
         assert not own & taken
         taken |= own
 
@@ -44,19 +47,40 @@ def test_joined_plans_share_no_root(several: list[Plan]) -> None:
 @given(plans)
 def test_compact_numbers_roots_by_first_use(plan: Plan) -> None:
     tidy = compact(plan)
-    roots = [operation.prompt.root for operation in tidy.operations]
+    roots = [request.prompt.root for request in asked(tidy)]
     assert list(dict.fromkeys(roots)) == list(range(tidy.roots))
     assert [a == b for a in roots for b in roots] == [
-        one.prompt.root == other.prompt.root for one in plan.operations for other in plan.operations
+        one.prompt.root == other.prompt.root for one in asked(plan) for other in asked(plan)
     ]
     assert compact(tidy) == tidy
 
 
 def test_environments_forget_zero_scales_and_order() -> None:
-    assert ask(path(0), 0.0, 0.0).environment == ask(path(0)).environment
-    assert ask(path(0), 0.5, 0.0).environment == ask(path(0), 0.5).environment
-    assert ask(path(0), 0.5, 0.0).environment != ask(path(0), 0.0, 0.5).environment
+    assert environment(at_scales(0.0, 0.0)) == environment(())
+    assert environment(at_scales(0.5, 0.0)) == environment(at_scales(0.5))
+    assert environment(at_scales(0.5, 1.0)) == environment(at_scales(0.5, 1.0)[::-1])
+    assert environment(at_scales(0.5, 0.0)) != environment(at_scales(0.0, 0.5))
+
+
+def test_what_speaks_of_a_step_goes_with_it() -> None:
+    started = Start(prompt=path(0, ("a", 3)), tokens=4)
+    plan = plan_of(ask(path(1)), started, Await(1, 2), ask(path(2)), Join(1))
+    assert without(plan, {0}) == plan_of(started, Await(0, 2), ask(path(2)), Join(0))
+    assert without(plan, {1}) == plan_of(ask(path(1)), ask(path(2)))
+    assert decode(encode(plan)) == plan
 
 
 def test_an_empty_plan_needs_no_root() -> None:
     assert plan_of().roots == 0
+
+
+@given(plans)
+def test_what_we_draw_is_sound(plan: Plan) -> None:
+    assert unsound(compact(plan)) is None
+
+
+def test_what_others_write_need_not_be() -> None:
+    started = Start(prompt=path(0, ("a", 3)), tokens=4)
+    assert unsound(plan_of(started, Join(0))) is None
+    assert unsound(plan_of(ask(path(0)), Join(0))) == "step 2, join, speaks of step 1, which is none that it could"
+    assert unsound(plan_of(started, Join(1))) == "step 2, join, speaks of step 2, which is none that it could"

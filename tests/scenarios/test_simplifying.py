@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from making import ask, path, plan_of, plans
+from making import ask, asked, path, plan_of, plans
 
 from scenarios.plans import Plan
 from scenarios.simplify import (
@@ -30,9 +30,9 @@ def test_no_candidate_is_the_plan_itself(aspect: Aspect, plan: Plan) -> None:
 
 @given(plans)
 def test_a_generous_plan_is_long_and_answers_short(plan: Plan) -> None:
-    for operation in generous(plan).operations:
-        assert operation.tokens == 1
-        assert {segment.length for segment in operation.prompt.segments} <= {GENEROUS}
+    for request in asked(generous(plan)):
+        assert request.tokens == 1
+        assert {segment.length for segment in request.prompt.segments} <= {GENEROUS}
 
 
 def test_every_single_operation_can_go_and_half_of_them_at_once() -> None:
@@ -56,8 +56,8 @@ def test_shared_values_change_together_before_they_change_alone() -> None:
 
 
 def test_scales_get_simpler_towards_zero_one_and_a_half() -> None:
-    lone = {candidate.operations[0].scales[0].scale for candidate in simpler_scales(plan_of(ask(P, 0.25)))}
-    assert lone == {0.0, 1.0, 0.5}
+    simpler = [plan_of(ask(P, scale)) for scale in (0.0, 1.0, 0.5)]
+    assert list(dict.fromkeys(simpler_scales(plan_of(ask(P, 0.25))))) == simpler
     assert list(simpler_scales(plan_of(ask(P, 0.0)))) == []
 
 
@@ -75,16 +75,16 @@ def test_paths_lose_segments_and_take_over_earlier_ones() -> None:
 @given(plans)
 def test_every_length_and_every_count_is_lowered_by_one(plan: Plan) -> None:
     """So that a plan that the reducer leaves is minimal in each number alone."""
-    lengths = {segment.length for operation in plan.operations for segment in operation.prompt.segments}
+    lengths = {segment.length for request in asked(plan) for segment in request.prompt.segments}
     lowered = [*shorter_segments(plan), *fewer_tokens(plan)]
-    if max(lengths, default=1) > 1 or any(operation.tokens > 1 for operation in plan.operations):
+    if max(lengths, default=1) > 1 or any(request.tokens > 1 for request in asked(plan)):
         assert lowered
-    for at, operation in enumerate(plan.operations):
-        for where, segment in enumerate(operation.prompt.segments):
+    for at, request in enumerate(asked(plan)):
+        for where, segment in enumerate(request.prompt.segments):
             if segment.length > 1:
                 assert any(_length(candidate, at, where) == segment.length - 1 for candidate in lowered)
 
 
 def _length(plan: Plan, at: int, where: int) -> int:
-    segments = plan.operations[at].prompt.segments
+    segments = asked(plan)[at].prompt.segments
     return segments[where].length if where < len(segments) else 0

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from oracles.observations import Failure, Observation, Position, Step, TokenLogprob, Trace
 from scenarios.environment import AdapterScale, environment
-from scenarios.operations import Complete
+from scenarios.operations import Complete, Operation, Start
 from scenarios.plans import Plan
+from scenarios.plans import requests as requests_in
 from scenarios.prompts import Prompt, Segment, TokenSpace
+
+# A busy machine is no reason to fail, and a test says the same each time.
+settings.register_profile("steady", deadline=None, derandomize=True, database=None, max_examples=60)
+settings.load_profile("steady")
 
 SPACE = TokenSpace(first=4, count=2044)
 
@@ -30,9 +36,14 @@ def ask(prompt: Prompt, *scales: float, tokens: int = 1) -> Complete:
     return Complete(prompt=prompt, scales=at_scales(*scales), tokens=tokens)
 
 
-def plan_of(*operations: Complete) -> Plan:
+def plan_of(*operations: Operation) -> Plan:
     """A plan without a prologue."""
     return Plan(operations)
+
+
+def asked(plan: Plan) -> list[Complete | Start]:
+    """The requests of a plan."""
+    return [request for _, request in requests_in(plan)]
 
 
 def position(token: int, top: dict[int, float]) -> Position:

@@ -139,4 +139,4 @@ def masked(text: str) -> str:
     text = re.sub(r"/\S*/models/", "CACHE/", text)
     text = re.sub(r"/[0-9a-f]{16}/", "/MODEL/", text)
     text = re.sub(r"\d\.\de[-+]\d\d", "#e", text)
-    return re.sub(r"wrong by [\d.]+", "wrong by #", text)
+    return re.sub(r"wrong by [\d.]+ \(bound [^)]+\)", "wrong by # (bound #)", text)

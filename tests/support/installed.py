@@ -1,4 +1,4 @@
-"""Real servers of other engines; a test is skipped, with the reason, where its engine is not installed."""
+"""Engines that may be installed beside stalefuzz; a test of one that is not is skipped, with the reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fuzzer.errors import UsageError
 from fuzzer.servers.python_engine import interpreter
 
 
-def needed(engine: str, module: str, variable: str) -> dict[str, str]:
+def _needed(engine: str, module: str, variable: str) -> dict[str, str]:
     """The variable that names the engine's Python, to be passed on; skips the test where there is none."""
     try:
         return {variable: interpreter(engine, module, variable)}
@@ -18,19 +18,16 @@ def needed(engine: str, module: str, variable: str) -> dict[str, str]:
         pytest.skip(str(missing))
 
 
-@pytest.fixture(scope="session")
 def mlx() -> dict[str, str]:
     """An environment in which ``--launch mlx-lm`` works."""
-    return needed("mlx-lm", "mlx_lm", "STALEFUZZ_MLX_PYTHON")
+    return _needed("mlx-lm", "mlx_lm", "STALEFUZZ_MLX_PYTHON")
 
 
-@pytest.fixture(scope="session")
 def vllm() -> dict[str, str]:
     """An environment in which ``--launch vllm`` works."""
-    return needed("vllm", "vllm", "STALEFUZZ_VLLM_PYTHON")
+    return _needed("vllm", "vllm", "STALEFUZZ_VLLM_PYTHON")
 
 
-@pytest.fixture(scope="session")
 def vllm_with_the_reload_bug() -> dict[str, str]:
     """The same with a version that has vllm#42125, which STALEFUZZ_VLLM_0_28_PYTHON names."""
     python = os.environ.get("STALEFUZZ_VLLM_0_28_PYTHON")
@@ -39,7 +36,6 @@ def vllm_with_the_reload_bug() -> dict[str, str]:
     return {"STALEFUZZ_VLLM_PYTHON": python}
 
 
-@pytest.fixture(scope="session")
 def sglang() -> dict[str, str]:
     """An environment in which ``--launch sglang`` works."""
-    return needed("sglang", "sglang", "STALEFUZZ_SGLANG_PYTHON")
+    return _needed("sglang", "sglang", "STALEFUZZ_SGLANG_PYTHON")

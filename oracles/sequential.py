@@ -1,0 +1,80 @@
+"""A sequential test for targets with noise: is a plan's difference larger than its control arm's?
+
+Plan and control arm are run alternately on fresh roots. If only rounding tells them apart, either is as likely to show
+the larger difference, whatever the noise looks like, so a gambler who bets on the plan at fair odds does not get rich:
+by Ville's inequality the wealth ever reaches 1/alpha with probability at most alpha. The test may therefore be looked
+at after every pair and stopped at any time (Shafer, "Testing by betting", JRSS A 184, 2021).
+"""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+
+import msgspec
+
+FALSE_ALARMS = 0.01
+"""Probability that a run on a sound server calls any rounding a finding."""
+
+_STAKES = (0.3, 0.6, 0.9)
+"""Shares of the wealth that are bet; the mean over several serves weak and strong effects alike."""
+_MOST_PAIRS = 40
+_LEAST_PAIRS = 10
+_NOISE = 0.1
+"""A gambler who has lost nine tenths is taken to have been wrong."""
+
+
+class Outcome(StrEnum):
+    """What the pairs say so far."""
+
+    FINDING = "finding"
+    NOISE = "noise"
+    UNDECIDED = "undecided"
+
+
+class Paired(msgspec.Struct, frozen=True):
+    """Pairs so far: how often the plan's difference was the larger one, and how often the control arm's."""
+
+    wins: int = 0
+    losses: int = 0
+    ties: int = 0
+
+    @property
+    def pairs(self) -> int:
+        """Pairs that were run."""
+        return self.wins + self.losses + self.ties
+
+    @property
+    def wealth(self) -> float:
+        """What one unit has become, averaged over the stakes."""
+        return sum(_wealth(stake, self.wins, self.losses) for stake in _STAKES) / len(_STAKES)
+
+    def with_pair(self, plan: float, control: float) -> Paired:
+        """The pairs with one more, from the differences of plan and control arm."""
+        if plan > control:
+            return msgspec.structs.replace(self, wins=self.wins + 1)
+        if plan < control:
+            return msgspec.structs.replace(self, losses=self.losses + 1)
+        return msgspec.structs.replace(self, ties=self.ties + 1)
+
+    def outcome(self, alpha: float) -> Outcome:
+        """Finding at a false-alarm rate of ``alpha``, noise, or neither."""
+        if self.wealth >= 1 / alpha:
+            return Outcome.FINDING
+        if self.pairs >= _LEAST_PAIRS and (self.wealth <= _NOISE or self.wins <= self.losses):
+            return Outcome.NOISE
+        return Outcome.UNDECIDED
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no more pairs are worth running."""
+        return self.pairs >= _MOST_PAIRS
+
+
+def alpha_of(suspect: int) -> float:
+    """The false-alarm rate that suspect number ``suspect`` (from 1) may spend; all of them sum to the run's."""
+    return FALSE_ALARMS * 6 / (math.pi * suspect) ** 2
+
+
+def _wealth(stake: float, wins: int, losses: int) -> float:
+    return math.exp(wins * math.log1p(stake) + losses * math.log1p(-stake))

@@ -1,0 +1,62 @@
+"""A server of ours that dies: when it is started again, and what is said of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from running import llama_server
+
+from fuzzer.servers.launched import LaunchedServer
+from fuzzer.servers.llama_server import LlamaServer
+from fuzzer.target import Mishap, Target
+from oracles.observations import Failure
+
+
+@pytest.fixture
+def server() -> Iterator[LaunchedServer]:
+    with llama_server() as running:
+        yield running
+
+
+def kill(server: LaunchedServer) -> None:
+    os.kill(server.pid, signal.SIGKILL)
+    assert server.ending() == "it was ended by SIGKILL"
+
+
+def test_a_death_in_a_plan_is_the_plans_to_explain(server: LaunchedServer) -> None:
+    told: list[Mishap] = []
+    target = Target(LlamaServer, process=server, notice=told.append)
+    kill(server)
+    failure = target.lost(Failure("no answer", dead=True))
+    assert failure.reason == "no answer: it was ended by SIGKILL"
+    assert failure.log
+    target.prepare(1)
+    assert told == [Mishap("the target stopped answering (it was ended by SIGKILL) and is started again")]
+    assert (target.lives, target.dead) == (2, False)
+    target.server.close()
+
+
+def test_a_death_between_plans_is_owned_up_to(server: LaunchedServer) -> None:
+    told: list[Mishap] = []
+    target = Target(LlamaServer, process=server, notice=told.append)
+    kill(server)
+    target.prepare(1)
+    assert told == [
+        Mishap("the target died between two plans (it was ended by SIGKILL) and is started again", explained=False)
+    ]
+    target.server.close()
+
+
+def test_first_tokens_that_run_out_are_no_mishap(server: LaunchedServer) -> None:
+    told: list[Mishap] = []
+    target = Target(LlamaServer, process=server, notice=told.append)
+    target.roots.take(target.roots.left - 1)
+    target.prepare(1)
+    assert target.lives == 1
+    target.prepare(2)
+    assert (target.lives, told) == (2, [])
+    assert target.roots.left == target.server.capabilities.space.count
+    target.server.close()

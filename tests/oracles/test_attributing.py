@@ -1,0 +1,89 @@
+"""Attribution: the control arm, the request alone, ablations, donors, fingerprints."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from making import answer, ask, path, plan_of, plans, position, step
+
+from oracles.arms import alone, control_arm
+from oracles.attribution import Element, ablations, change_between, donors, fingerprint
+from oracles.observations import Trace
+from scenarios.entitlement import entitlements
+from scenarios.environment import environment
+from scenarios.plans import Plan
+
+P, Q = path(0, ("a", 3)), path(1)
+BUG = plan_of(ask(P, 0.0), ask(Q, 1.0), ask(P, 1.0))
+
+
+def test_the_control_arm_has_one_environment() -> None:
+    assert control_arm(BUG, 2) == plan_of(ask(P, 1.0), ask(Q, 1.0), ask(P, 1.0))
+
+
+def test_a_plan_of_one_environment_is_its_own_control_arm() -> None:
+    assert control_arm(plan_of(ask(P, 1.0), ask(Q, 1.0)), 1) is None
+
+
+@given(plans)
+def test_the_control_arm_asks_the_same_prompts_in_one_environment(plan: Plan) -> None:
+    wrong = len(plan.operations) - 1
+    arm = control_arm(plan, wrong)
+    if arm is None:
+        return
+    assert [operation.prompt for operation in arm.operations] == [operation.prompt for operation in plan.operations]  # type: ignore[union-attr]
+    assert set(entitlements(arm)) == {entitlements(plan)[wrong]}
+    assert control_arm(arm, wrong) is None
+
+
+def test_a_request_alone() -> None:
+    assert alone(BUG, 2) == (plan_of(ask(P, 1.0)), 0)
+
+
+def test_every_element_of_the_bug_is_neutralised_once() -> None:
+    found = {ablation.element: ablation for ablation in ablations(BUG, 2, 0)}
+    assert set(found) == {
+        Element.SHARED_PREFIX,
+        Element.SCALE_CHANGE,
+        Element.REQUEST_BETWEEN,
+        Element.SETTING_BETWEEN,
+    }
+    assert found[Element.SCALE_CHANGE].plan == plan_of(ask(P, 1.0), ask(Q, 1.0), ask(P, 1.0))
+    assert found[Element.REQUEST_BETWEEN].plan == plan_of(ask(P, 0.0), ask(P, 1.0))
+    assert found[Element.REQUEST_BETWEEN].step == 1
+    assert found[Element.SETTING_BETWEEN].plan == plan_of(ask(P, 0.0), ask(Q, 0.0), ask(P, 1.0))
+    moved = found[Element.SHARED_PREFIX].plan
+    assert [request.prompt.root for request in moved.operations] == [2, 1, 0]  # type: ignore[union-attr]
+
+
+def test_nothing_is_neutralised_without_a_donor() -> None:
+    assert ablations(BUG, 2, None) == []
+
+
+def test_what_changed_between_two_environments() -> None:
+    half, full = (environment(ask(P, scale).scales or ()) for scale in (0.5, 1.0))
+    other = environment(ask(P, 0.0, 1.0).scales or ())
+    assert change_between(half, full) is Element.SCALE_CHANGE
+    assert change_between(environment(()), full) is Element.SCALE_CHANGE
+    assert change_between(other, full) is Element.ADAPTER_CHANGE
+
+
+def test_a_donor_covers_what_was_reused() -> None:
+    told = answer(position(1, {}), reused=3, computed=1)
+    asked = ((1, 2, 9), (1, 2, 3), (5, 5), (1, 2, 3, 4))
+    run = Trace([step(told, prompt=prompt) for prompt in asked])
+    assert donors(run, 3) == [1, 0]
+
+
+def test_a_fingerprint_is_what_was_needed_on_which_engine() -> None:
+    elements = [Element.SHARED_PREFIX, Element.SCALE_CHANGE]
+    name = fingerprint("llama.cpp", "answer", elements)
+    assert name == fingerprint("llama.cpp", "answer", elements[::-1])
+    assert len(name) == 6
+    assert int(name, 16) >= 0
+    others = {
+        fingerprint("vllm", "answer", elements),
+        fingerprint("llama.cpp", "health", elements),
+        fingerprint("llama.cpp", "answer", elements[:1]),
+    }
+    assert name not in others
+    assert len(others) == 3

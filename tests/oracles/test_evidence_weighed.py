@@ -1,0 +1,63 @@
+"""What the runs on fresh state must show before a suspect is called a finding."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from oracles.evidence import Arm, Evidence, Repeats, Verdict, decide, reuse_witnessed
+from oracles.judgement import Oracle
+
+PROVED = Evidence(
+    oracle=Oracle.LOGPROBS, repeats=Repeats(5, 5), delta=4.0, alone=Arm(True), control=Arm(True), reused=5
+)
+
+
+def but(**other: object) -> Evidence:
+    return msgspec.structs.replace(PROVED, **other)
+
+
+def test_right_alone_right_in_the_control_arm_wrong_each_time() -> None:
+    assert decide(PROVED).verdict is Verdict.FINDING
+
+
+@pytest.mark.parametrize(
+    ("evidence", "reason"),
+    [
+        (but(repeats=Repeats(0, 5)), "0 of 5"),
+        (but(repeats=Repeats(4, 5)), "4 of 5 serial runs"),
+        (but(alone=Arm(False)), "alone"),
+        (but(control=Arm(False, delta=3.0)), "control arm"),
+        (but(control=Arm(False)), "control arm"),
+        (but(repeats=Repeats(1, 10), timing=True), "1 of 10"),
+        (but(oracle=Oracle.HEALTH, repeats=Repeats(2, 5)), "2 of 5"),
+        (but(oracle=Oracle.HEALTH, alone=Arm(False)), "alone"),
+    ],
+)
+def test_less_is_inconclusive_and_says_why(evidence: Evidence, reason: str) -> None:
+    decision = decide(evidence)
+    assert decision.verdict is Verdict.INCONCLUSIVE
+    assert reason in decision.reason
+
+
+def test_neither_a_hit_nor_the_bypass_is_asked_for() -> None:
+    """A recycled slot needs no cache hit, and its state survives a bypass."""
+    assert decide(but(reused=0, bypass=Arm(False))).verdict is Verdict.FINDING
+    assert not reuse_witnessed(but(reused=0))
+    assert reuse_witnessed(PROVED)
+
+
+def test_a_control_arm_that_is_much_less_wrong_does_not_acquit() -> None:
+    assert decide(but(control=Arm(False, delta=0.01))).verdict is Verdict.FINDING
+
+
+def test_a_plan_that_is_its_own_control_arm_needs_none() -> None:
+    assert decide(but(control=None)).verdict is Verdict.FINDING
+
+
+def test_a_crash_is_not_held_against_its_control_arm() -> None:
+    assert decide(but(oracle=Oracle.HEALTH, delta=None, control=Arm(False))).verdict is Verdict.FINDING
+
+
+def test_timing_has_to_show_twice() -> None:
+    assert decide(but(repeats=Repeats(2, 10), timing=True)).verdict is Verdict.FINDING

@@ -1,0 +1,200 @@
+"""findings/<id>/: the scripts show the bug on their own, say so by their status, and obey nobody but the reader."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from real_run import real_finding, real_run
+
+from fuzzer.servers.loopback import free_port
+from reports.record import RunRecord, WireRequest
+from reports.reproduce.scripts import scripts_of
+
+PYTEST = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+
+
+def folder() -> Path:
+    return next(path for path in (real_run() / "findings").iterdir() if path.is_dir())
+
+
+def environment(**more: str) -> dict[str, str]:
+    """An environment without a llama-server, so that the wheel is used, and without stalefuzz in the way."""
+    return {**os.environ, "PYTHON": sys.executable, "LLAMA_SERVER": "no-such-server", **more}
+
+
+def shell(script: Path, *flags: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", str(script), *flags],
+        env=environment(PORT=str(free_port()), **more),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def pytest_case(case: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [*PYTEST, "--rootdir", str(case.parent), str(case)]
+    return subprocess.run(command, env=environment(**more), capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_shell_script_shows_the_bug() -> None:
+    done = shell(folder() / "repro.sh")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.startswith("REPRODUCED: position 1, token ")
+    apart = re.search(r"are ([0-9.]+) apart", done.stdout)
+    assert apart is not None
+    assert float(apart[1]) == pytest.approx(real_finding().max_abs_logprob_delta, rel=0.01)
+
+
+def test_shell_script_says_when_the_bug_is_gone() -> None:
+    done = shell(folder() / "repro.sh", "--cache-ram", "0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("NOT REPRODUCED")
+
+
+def test_pytest_case_fails_with_the_bug_and_passes_without() -> None:
+    with_bug = pytest_case(folder() / "test_repro.py")
+    assert with_bug.returncode == 1, with_bug.stdout
+    assert "log probabilities" in with_bug.stdout
+    without = pytest_case(folder() / "test_repro.py", SERVER_ARGS="--cache-ram 0")
+    assert without.returncode == 0, without.stdout
+
+
+def test_scripts_use_an_executable_where_there_is_one(tmp_path: Path) -> None:
+    """A stand-in for llama-server: the embedded one under the executable's name and flags."""
+    server = tmp_path / "llama-server"
+    run = f'exec {sys.executable} -P -m fuzzer.servers.embedded "$@"'
+    server.write_text(f"#!/bin/sh\nexec 0<>{tmp_path}/open\n{run}\n")
+    server.chmod(0o755)
+    os.mkfifo(tmp_path / "open")
+    done = shell(folder() / "repro.sh", LLAMA_SERVER=str(server), PYTHON="no-python")
+    assert done.returncode == 1, done.stdout + done.stderr
+
+
+def test_scripts_find_the_model_elsewhere(tmp_path: Path) -> None:
+    """Sent without the run's folder, they take the files from the environment, or say which ones they need."""
+    lone = tmp_path / "a" / "b" / "c"
+    shutil.copytree(folder(), lone)
+    models = real_run() / "models"
+    paths = {"MODEL": "dense.gguf", "ADAPTER_1": "dense-adapter-1.gguf", "ADAPTER_2": "dense-adapter-2.gguf"}
+    found = shell(lone / "repro.sh", **{name: str(models / file) for name, file in paths.items()})
+    assert found.returncode == 1, found.stderr
+    lost = shell(lone / "repro.sh", PYTHON="no-python")
+    assert lost.returncode == 2
+    assert "set MODEL ADAPTER_1 ADAPTER_2" in lost.stderr
+
+
+def test_server_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:
+    broken = tmp_path / "llama-server"
+    broken.write_text("#!/bin/sh\necho out of order >&2\nexit 3\n")
+    broken.chmod(0o755)
+    done = shell(folder() / "repro.sh", LLAMA_SERVER=str(broken))
+    assert done.returncode == 2
+    assert "out of order" in done.stderr
+
+
+def test_issue_text_is_ready_to_send() -> None:
+    text = (folder() / "ISSUE.md").read_text()
+    for heading in ("## Versions", "## Steps", "## Expected", "## Observed", "## Evidence", "## Workaround"):
+        assert heading in text
+    assert real_finding().settings.version.split()[0] in text
+    assert '"prompt":[' in text
+    assert "cache\\-ram 0" in text
+
+
+EVIL = "'; touch PWNED; echo '$(touch PWNED)`touch PWNED`\nJSON\ntouch PWNED\nPYTHON\n'''\nopen('PWNED', 'w')\n\\"
+
+
+def hostile(record: RunRecord) -> RunRecord:
+    finding = record.findings[0]
+    wire = [
+        msgspec.structs.replace(request, path="/" + EVIL, body={**request.body, EVIL: EVIL}) for request in finding.wire
+    ]
+    settings = msgspec.structs.replace(
+        finding.settings,
+        version=EVIL,
+        flags=[EVIL, "--x"],
+        model="tiny:dense:" + EVIL,
+        adapters=[EVIL],
+        embedded={EVIL: (EVIL, EVIL)},
+    )
+    changed = msgspec.structs.replace(
+        finding, title=EVIL, story=[EVIL] * 3, wire=wire, wire_alone=wire[-1], settings=settings
+    )
+    return msgspec.structs.replace(record, findings=[changed])
+
+
+def test_nothing_in_a_record_runs(tmp_path: Path) -> None:
+    """Whatever a record holds stays data in the scripts: neither parsing nor running them obeys it."""
+    scripts = scripts_of(hostile(RunRecord(findings=[real_finding()])).findings[0])
+    for name, text in (("repro.sh", scripts.shell), ("test_repro.py", scripts.pytest)):
+        (tmp_path / name).write_text(text)
+    compile(scripts.pytest, "test_repro.py", "exec")
+    url = f"http://127.0.0.1:{free_port()}"
+    for command in (["sh", "repro.sh"], [*PYTEST, "test_repro.py"]):
+        env = environment(URL=url)
+        assert subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=60, check=False).returncode
+    assert not (tmp_path / "PWNED").exists()
+
+
+def test_issue_text_mentions_nobody() -> None:
+    title = "@everyone fixes #1 [x](http://e.x) <b>"
+    text = scripts_of(msgspec.structs.replace(real_finding(), title=title, story=["@a #2"] * 3)).issue
+    prose = "".join(text.split("```")[::2])
+    for markup in ("@everyone", "@a", "#1", "#2", "<b>", "](http", "http://e"):
+        assert markup not in prose
+
+
+@pytest.fixture
+def parroting() -> Iterator[str]:
+    """A server with OpenAI's format whose answers differ with their history: the bug, boiled down."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            fresh = "cache_salt" in body
+            odd = {'token "}:1]': -0.5, "token_id:7": -1.0 if fresh else -3.25, "token_id:9": -4.0}
+            logprobs = {"tokens": ['token "}:1]'], "token_logprobs": [-0.5], "top_logprobs": [odd]}
+            content = json.dumps({"choices": [{"text": "x", "logprobs": logprobs}], "usage": {}}).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            return
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_scripts_read_openai_answers(parroting: str, tmp_path: Path) -> None:
+    finding = real_finding()
+    body = {"prompt": [5, 6], "max_tokens": 1, "logprobs": 3}
+    asked = WireRequest(1, "/v1/completions", body)
+    alone = WireRequest(1, "/v1/completions", {**body, "cache_salt": "x"})
+    settings = msgspec.structs.replace(finding.settings, engine="vllm", model="", flags=[], adapters=[])
+    scripts = scripts_of(msgspec.structs.replace(finding, wire=[asked, asked], wire_alone=alone, settings=settings))
+    (tmp_path / "repro.sh").write_text(scripts.shell)
+    (tmp_path / "test_repro.py").write_text(scripts.pytest)
+    done = shell(tmp_path / "repro.sh", URL=parroting)
+    assert done.returncode == 1, done.stderr
+    assert "are 2.25 apart" in done.stdout
+    assert "2.25 apart" in pytest_case(tmp_path / "test_repro.py", URL=parroting).stdout
