@@ -16,7 +16,7 @@ def test_a_trimmed_chunk_is_reused_for_a_shorter_prompt(tmp_path: Path) -> None:
     """mlx-lm#1494: a trim of a chunked cache takes less than was asked."""
     words = ("--launch", "mlx-lm", "--tiny", "chunked", "--adapter", "none", "--scenario", "conversation")
     run = stalefuzz(
-        "run", "-x", *words, "--seed", "1", "--time", "300s", folder=tmp_path, patience_s=PATIENCE_S, env=mlx
+        "run", "-x", *words, "--seed", "1", "--time", "300s", folder=tmp_path, patience_s=PATIENCE_S, env=mlx()
     )
     assert run.status == 1, run.said
     (finding,) = run.record["findings"]
