@@ -1,5 +1,7 @@
 # make demo    find a real bug in a real llama-server, in seconds
 # make test    run all tests
+# make test-mlx, test-vllm, test-sglang
+#              run the tests of another engine, where it is installed (CONTRIBUTING.md says how)
 # make check   layers, lint, format, types
 # make bench   measure throughput, memory and cold start
 
@@ -10,7 +12,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test check bench install
+.PHONY: demo test test-mlx test-vllm test-sglang check bench install
 
 # Exit status 1 says "found a bug": here that is what has to happen.
 demo: install
@@ -18,6 +20,9 @@ demo: install
 
 test: install
 	$(BIN)/python -m pytest
+
+test-mlx test-vllm test-sglang: test-%: install
+	$(BIN)/python -m pytest -m $* -rs tests/engines
 
 check: install
 	$(BIN)/ruff check .

@@ -76,6 +76,12 @@ _SERVER_OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
     click.option("--model", type=click.Path(path_type=Path), help="GGUF to launch with."),
     click.option("--tiny", metavar="NAME", help="Tiny random model to launch with (default: dense)."),
     click.option("--adapter", "adapters", multiple=True, metavar="PATH|none", help="LoRA adapter; repeatable."),
+    click.option(
+        "--allow-admin", is_flag=True, help="With --target: also what its other users notice (flush, unload)."
+    ),
+    click.option("--max-inflight", type=click.IntRange(min=1), metavar="N", help="Requests at once on a --target."),
+    click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Requests a second."),
+    click.option("--ca-file", type=click.Path(path_type=Path), help="Certificates to trust for https."),
     click.option("--numerics", type=click.Choice(["exact", "default"]), help="exact is the default for --tiny."),
 ]
 

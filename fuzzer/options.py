@@ -22,6 +22,12 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     adapters: tuple[str, ...] | None = None
     """None: what the model brings; empty: none at all."""
     numerics: Numerics | None = None
+    allow_admin: bool = False
+    """Operations that other users of a ``--target`` notice."""
+    max_inflight: int | None = None
+    rate: float | None = None
+    """Requests a second."""
+    ca_file: Path | None = None
     server_flags: tuple[str, ...] = ()
     """For the launched server, in its own spelling."""
 

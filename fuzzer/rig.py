@@ -14,12 +14,16 @@ from fuzzer.calibration import Numerics
 from fuzzer.errors import UsageError
 from fuzzer.options import ServerOptions
 from fuzzer.reference import Reference, ReferenceMode
+from fuzzer.servers.access import Access, key_in_environment, permit
 from fuzzer.servers.engine import Engine, Installation
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.protocol import Server
 from fuzzer.servers.registry import DEFAULT, LAUNCHABLE, engine_at, engine_called
 from fuzzer.target import Mishap, Target
 from reports.record import ReferenceRecord, Settings, TargetRecord
+
+_TRIES = 5
+"""Of a request to a server that others press too."""
 
 
 class Rig:
@@ -31,6 +35,7 @@ class Rig:
         self.numerics = options.numerics or _usual_numerics(options)
         self._engine = _engine(options)
         self._installation = None if options.target else self._install()
+        _permit(options)
         self._target: Target | None = None
         self._reference: Reference | None = None
         self._reference_process: LaunchedServer | None = None
@@ -197,6 +202,14 @@ def _check(options: ServerOptions) -> None:
     if options.target is not None:
         _check_attached(options)
         return
+    for flag, given in (
+        ("--allow-admin", options.allow_admin),
+        ("--max-inflight", options.max_inflight),
+        ("--rate", options.rate),
+        ("--ca-file", options.ca_file),
+    ):
+        if given:
+            raise UsageError(f"{flag} is about a server of yours, and goes with --target")
     if options.launch not in (None, *LAUNCHABLE):
         raise UsageError(f"stalefuzz cannot launch {options.launch!r}; it launches {', '.join(LAUNCHABLE)}")
     if options.reference not in (None,):
@@ -207,11 +220,23 @@ def _check_attached(options: ServerOptions) -> None:
     _check_url("--target", str(options.target))
     if options.reference not in (None, "bypass"):
         _check_url("--reference", str(options.reference))
+    if options.ca_file is not None and not options.ca_file.is_file():
+        raise UsageError(f"--ca-file {options.ca_file}: there is no such file")
     for flag, value in (("--launch", options.launch), ("--binary", options.binary), ("--model", options.model)):
         if value is not None:
             raise UsageError(f"{flag} starts a server and --target {options.target} is one already: give one of them")
     if options.server_flags:
         raise UsageError("flags after -- are for a launched server; --target was started with its own")
+
+
+def _permit(options: ServerOptions) -> None:
+    """Say how the user's servers are spoken to, keys to them alone."""
+    if options.target is None:
+        return
+    access = Access(key_in_environment(), options.ca_file, options.rate, options.max_inflight, _TRIES)
+    permit(options.target, access)
+    if options.reference not in (None, "bypass"):
+        permit(str(options.reference), access)
 
 
 def _check_url(flag: str, url: str) -> None:

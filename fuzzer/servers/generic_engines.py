@@ -17,7 +17,7 @@ def generic_engine(profile: Profile) -> Engine:
 
 
 def _attach(profile: Profile, url: str, options: ServerOptions) -> GenericServer:
-    return GenericServer(url, profile, adapters=options.adapters or ())
+    return GenericServer(url, profile, adapters=options.adapters or (), admin=options.allow_admin)
 
 
 def _speaks(profile: Profile, connection: Connection) -> bool:

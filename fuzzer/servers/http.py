@@ -13,10 +13,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fuzzer.errors import ServerFailure, UnreachableError
+from fuzzer.servers.access import gate
 from fuzzer.servers.protocol import RequestRefused
 
 T = TypeVar("T")
-_JSON = {"content-type": "application/json"}
+_Exchanged = tuple[int, dict[str, str], bytes]
+"""Status, headers, body."""
 _CONNECT_S = 5.0
 _ANSWER_S = 60.0
 
@@ -28,7 +30,8 @@ class Connection:
         self.url = url.rstrip("/")
         self._prefix = urlsplit(self.url).path
         self._timeout = timeout
-        self._connection = _opened(self.url)
+        self._gate = gate(self.url)
+        self._connection = self._gate.connection(self.url, _CONNECT_S)
 
     def post(self, path: str, body: object) -> bytes:
         """Body of the answer to a POST; raises RequestRefused for a status of 400 and above."""
@@ -55,39 +58,47 @@ class Connection:
         self._connection.close()
 
     def _send(self, method: str, path: str, content: bytes | None) -> bytes:
-        try:
-            status, answer = self._exchange(method, path, content)
-        except TimeoutError:
-            self.close()
-            raise ServerFailure(f"{self.url}{path} did not answer in time") from None
-        except (OSError, http.client.HTTPException):
-            status, answer = self._send_afresh(method, path, content)
+        with self._gate.admitted():
+            status, answer = self._sent(method, path, content)
         if status >= 400:
             raise RequestRefused(f"status {status}: {answer[:300].decode('utf-8', 'replace')}", status)
         return answer
 
-    def _send_afresh(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
-        # A server may close a kept connection just as we use it: that is no crash, a second failure is.
-        self.close()
-        try:
-            return self._exchange(method, path, content)
-        except (OSError, http.client.HTTPException) as error:
-            self.close()
-            raise ServerFailure(f"{self.url}{path} failed twice: {_words(error)}") from None
+    def _sent(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
+        """Status and body; asked once more where the server says that it is too busy, and where we are to try again."""
+        tried = 1
+        while True:
+            try:
+                status, headers, answer = self._exchange(method, path, content)
+            except TimeoutError:
+                self.close()
+                raise ServerFailure(f"{self.url}{path} did not answer in time") from None
+            except (OSError, http.client.HTTPException):
+                status, headers, answer = self._send_afresh(method, path, content)
+            if not self._gate.pause(tried, status, headers):
+                return status, answer
+            tried += 1
 
-    def _exchange(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
+    def _send_afresh(self, method: str, path: str, content: bytes | None) -> _Exchanged:
+        # A server may close a kept connection just as we use it: that is no crash, a second failure is.
+        tried = 1
+        while True:
+            self.close()
+            try:
+                return self._exchange(method, path, content)
+            except (OSError, http.client.HTTPException) as error:
+                if not isinstance(error, ConnectionError) or not self._gate.pause_unreachable(tried):
+                    self.close()
+                    raise ServerFailure(f"{self.url}{path} failed twice: {_words(error)}") from None
+            tried += 1
+
+    def _exchange(self, method: str, path: str, content: bytes | None) -> _Exchanged:
         if self._connection.sock is None:
             self._connection.connect()
             self._connection.sock.settimeout(self._timeout)  # type: ignore[attr-defined]
-        self._connection.request(method, self._prefix + path, content, _JSON)
+        self._connection.request(method, self._prefix + path, content, self._gate.headers())
         response = self._connection.getresponse()
-        return response.status, response.read()
-
-
-def _opened(url: str) -> http.client.HTTPConnection:
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return kind(parts.hostname or "", parts.port, timeout=_CONNECT_S)
+        return response.status, dict(response.headers), response.read()
 
 
 def _words(error: Exception) -> str:

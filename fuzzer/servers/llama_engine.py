@@ -95,7 +95,7 @@ class LlamaInstallation:
 
 
 def _attach(url: str, options: ServerOptions) -> LlamaServer:
-    return LlamaServer(url)
+    return LlamaServer(url, admin=options.allow_admin)
 
 
 def _speaks(connection: Connection) -> bool:

@@ -101,7 +101,7 @@ class SglangInstallation:
 
 
 def _attach(url: str, options: ServerOptions) -> SglangServer:
-    return SglangServer(url)
+    return SglangServer(url, SglangSetup(admin=options.allow_admin))
 
 
 SGLANG = Engine(NAME, _attach, speaks_sglang, SglangInstallation, server="SGLang")

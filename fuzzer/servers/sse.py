@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fuzzer.errors import ServerFailure
+from fuzzer.servers.access import Gate, gate
 from fuzzer.servers.protocol import RequestRefused, Watcher
 
 _SECONDS = 60.0
@@ -21,23 +22,35 @@ _SECONDS = 60.0
 
 def events(url: str, path: str, body: object, watcher: Watcher) -> Iterator[bytes]:
     """The data of each event; raises RequestRefused for an error status, ServerFailure for a connection that breaks."""
-    with closing(_connection(url)) as connection:
-        try:
-            connection.connect()
-            watcher.opened(connection.sock)
-            connection.request("POST", path, msgspec.json.encode(body), {"content-type": "application/json"})
-            response = connection.getresponse()
-            if response.status >= 400:
-                raise RequestRefused(f"status {response.status}: {_head(response)}", response.status)
-            yield from _data(response)
-        except (OSError, http.client.HTTPException) as error:
-            raise ServerFailure(f"{url}{path} broke off: {error or type(error).__name__}") from None
+    door = gate(url)
+    content = msgspec.json.encode(body)
+    tried = 1
+    with door.admitted():
+        while True:
+            with closing(door.connection(url, _SECONDS)) as connection:
+                try:
+                    response = _asked(connection, door, urlsplit(url).path.rstrip("/") + path, content, watcher)
+                    if not door.pause(tried, response.status, dict(response.headers)):
+                        yield from _data(_accepted(response))
+                        return
+                except (OSError, http.client.HTTPException) as error:
+                    raise ServerFailure(f"{url}{path} broke off: {error or type(error).__name__}") from None
+            tried += 1
 
 
-def _connection(url: str) -> http.client.HTTPConnection:
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return kind(parts.hostname or "", parts.port, timeout=_SECONDS)
+def _asked(
+    connection: http.client.HTTPConnection, door: Gate, path: str, content: bytes, watcher: Watcher
+) -> http.client.HTTPResponse:
+    connection.connect()
+    watcher.opened(connection.sock)
+    connection.request("POST", path, content, door.headers())
+    return connection.getresponse()
+
+
+def _accepted(response: http.client.HTTPResponse) -> http.client.HTTPResponse:
+    if response.status >= 400:
+        raise RequestRefused(f"status {response.status}: {_head(response)}", response.status)
+    return response
 
 
 def _head(response: http.client.HTTPResponse) -> str:

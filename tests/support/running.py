@@ -49,10 +49,12 @@ class Ended:
         return self.stdout + self.stderr
 
 
-def stalefuzz(*words: str | Path, folder: Path, env: dict[str, str] | None = None) -> Ended:
+def stalefuzz(
+    *words: str | Path, folder: Path, env: dict[str, str] | None = None, patience_s: float = PATIENCE_S
+) -> Ended:
     """Run ``stalefuzz words...`` in ``folder`` to its end."""
     with started(*words, folder=folder, env=env) as process:
-        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        stdout, stderr = process.communicate(timeout=patience_s)
     return Ended(process.returncode, stdout, stderr, folder / "stalefuzz-out")
 
 

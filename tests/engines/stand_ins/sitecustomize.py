@@ -9,7 +9,7 @@ import importlib.abc
 import importlib.machinery
 import sys
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 _MADE_UP = ("torchvision",)
 
@@ -25,7 +25,10 @@ class _Anything(type):
 
 class _Empty(ModuleType):
     __version__ = "0.0.0"
-    __path__: ClassVar[list[str]] = []  # type: ignore[misc]
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
