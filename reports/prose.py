@@ -19,6 +19,7 @@ ELEMENTS = {
     "salt-change": "another tenant key in that earlier request",
     "weights-change": "other weights of the model in that earlier request",
     "fork": "a prompt that leaves the earlier one before its end",
+    "cut-back": "an earlier entry that has to be cut back",
     "rewind": "a prompt that ends inside the earlier one",
     "resend": "the same prompt again",
     "growth": "a prompt that goes on after an answer",
