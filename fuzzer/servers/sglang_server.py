@@ -14,6 +14,7 @@ import msgspec
 
 from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
+from fuzzer.servers.adapter_versions import version_name, version_path
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.openai_server import adapter_named
 from fuzzer.servers.protocol import Request, RequestRefused, Watcher
@@ -84,11 +85,6 @@ class SglangSetup(msgspec.Struct, frozen=True, kw_only=True):
     admin: bool = False
 
 
-def version_name(adapter: int, version: int) -> str:
-    """The name of one version of an adapter on a reference, where all of them are loaded at once."""
-    return f"{adapter_letter(adapter)}-v{version}"
-
-
 class SglangServer:
     """An SGLang server that answers at ``url``."""
 
@@ -133,9 +129,8 @@ class SglangServer:
         if isinstance(operation, (Reload, Unload)):
             name = self._adapters[operation.adapter].lora_name
             version = operation.version if isinstance(operation, Reload) else 0
-            paths = self._setup.paths
             self._connection.post("/unload_lora_adapter", {"lora_name": name})
-            path = paths[(operation.adapter + version) % len(paths)]
+            path = version_path(self._setup.paths, operation.adapter, version)
             self._connection.post("/load_lora_adapter", {"lora_name": name, "lora_path": path})
             return None
         wire = self.action(operation)

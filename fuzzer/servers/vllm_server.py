@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 
 from fuzzer.errors import UnreachableError
+from fuzzer.servers.adapter_versions import version_name, version_path
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion
 from fuzzer.servers.probed_texts import SAMPLE
 from fuzzer.servers.protocol import Request, RequestRefused
 from scenarios.capabilities import Capabilities
-from scenarios.environment import adapter_letter
 from scenarios.operations import Flush, Operation, Reload, Sampling, Unload
 from scenarios.prompts import TokenSpace
 
@@ -76,11 +76,6 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is to cache at all."""
 
 
-def version_name(adapter: int, version: int) -> str:
-    """The name of one version of an adapter on a reference, where all of them are loaded at once."""
-    return f"{adapter_letter(adapter)}-v{version}"
-
-
 class VllmServer(OpenAIServer):
     """A vLLM server that answers at ``url``."""
 
@@ -121,7 +116,8 @@ class VllmServer(OpenAIServer):
         if isinstance(operation, Unload):
             name = self._names[operation.adapter]
             self._connection.post("/v1/unload_lora_adapter", {"lora_name": name})
-            self._connection.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": self._path(operation, 0)})
+            path = version_path(self._setup.paths, operation.adapter, 0)
+            self._connection.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": path})
             return None
         return super().perform(operation)
 
@@ -131,7 +127,7 @@ class VllmServer(OpenAIServer):
             case Flush():
                 return "/reset_prefix_cache", {}
             case Reload(adapter=adapter, version=version) if self._setup.paths:
-                path = self._path(operation, version)
+                path = version_path(self._setup.paths, adapter, version)
                 return "/v1/load_lora_adapter", {
                     "lora_name": self._names[adapter],
                     "lora_path": path,
@@ -139,10 +135,6 @@ class VllmServer(OpenAIServer):
                 }
             case _:
                 return None
-
-    def _path(self, operation: Reload | Unload, version: int) -> str:
-        paths = self._setup.paths
-        return paths[(operation.adapter + version) % len(paths)]
 
     def _model(self, request: Request) -> str:
         named = adapter_named(request)
