@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from fuzzer.errors import UsageError
 from scenarios.environment import adapter_letter
 
 VERSIONS = 2
@@ -22,6 +23,16 @@ def version_name(adapter: int, version: int) -> str:
 def version_path(paths: Sequence[str], adapter: int, version: int) -> str:
     """The folder that holds this version."""
     return paths[(adapter + version) % len(paths)]
+
+
+def chosen(names: Sequence[str], only: Sequence[str] | None) -> list[str]:
+    """Of a server's adapters those that the user named, in that order; raises UsageError for one that it has not."""
+    if only is None:
+        return list(names)
+    for name in only:
+        if name not in names:
+            raise UsageError(f"the server has no adapter called {name!r}; it has {', '.join(names) or 'none'}")
+    return list(only)
 
 
 def first_versions(folders: Sequence[Path]) -> list[tuple[str, str]]:

@@ -91,7 +91,7 @@ class SglangInstallation:
 
 
 def _attach(url: str, options: ServerOptions) -> SglangServer:
-    return SglangServer(url, SglangSetup(admin=options.allow_admin))
+    return SglangServer(url, SglangSetup(only=options.adapters, admin=options.allow_admin))
 
 
 SGLANG = Engine(NAME, _attach, speaks_sglang, SglangInstallation, server="SGLang")

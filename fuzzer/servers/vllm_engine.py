@@ -100,7 +100,7 @@ class VllmInstallation:
 
 
 def _attach(url: str, options: ServerOptions) -> VllmServer:
-    return VllmServer(url, VllmSetup(admin=options.allow_admin))
+    return VllmServer(url, VllmSetup(only=options.adapters, admin=options.allow_admin))
 
 
 VLLM = Engine(NAME, _attach, speaks_vllm, VllmInstallation, server="vLLM")

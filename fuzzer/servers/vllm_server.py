@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from fuzzer.errors import UnreachableError
-from fuzzer.servers.adapter_versions import version_name, version_path
-from fuzzer.servers.http import Connection, decode
+from fuzzer.servers.adapter_versions import chosen, version_name, version_path
+from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion
 from fuzzer.servers.probed_texts import SAMPLE
@@ -70,6 +70,8 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Adapter folders on the server's machine, for loading them again; version v of adapter n is path n + v."""
     versioned: bool = False
     """Each version of each adapter has a name of its own, as on a reference."""
+    only: tuple[str, ...] | None = None
+    """Names of the adapters to use; None: all that the server has."""
     admin: bool = False
     """Whether what other users of the server would notice is allowed."""
     reuse: bool = True
@@ -84,11 +86,15 @@ class VllmServer(OpenAIServer):
     def __init__(self, url: str, setup: VllmSetup | None = None) -> None:
         super().__init__(url)
         self._setup = setup or VllmSetup()
+        with kept_if_usable(self._connection):
+            self._shake_hands(url)
+
+    def _shake_hands(self, url: str) -> None:
         try:
             self.version = decode(self._connection.get("/version"), _Version).version
             models = decode(self._connection.get("/v1/models"), _Models).data
             self._base = next(model for model in models if model.parent is None)
-            self._names = [model.id for model in models if model.parent is not None]
+            self._names = chosen([model.id for model in models if model.parent is not None], self._setup.only)
             self.capabilities = self._state_capabilities()
         except (RequestRefused, StopIteration) as refusal:
             raise UnreachableError(f"{url} answers, but not as vLLM does: {refusal}") from None
