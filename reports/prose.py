@@ -15,6 +15,33 @@ ELEMENTS = {
     "adapter-change": "another adapter in that earlier request",
     "request-between": "another request in between",
     "setting-between": "that request in between running at the scales of the wrong one",
+    "version-change": "other weights under the adapter's name in that earlier request",
+    "salt-change": "another tenant key in that earlier request",
+    "weights-change": "other weights of the model in that earlier request",
+    "fork": "a prompt that leaves the earlier one before its end",
+    "rewind": "a prompt that ends inside the earlier one",
+    "resend": "the same prompt again",
+    "growth": "a prompt that goes on after an answer",
+    "pin": "requests pinned to slots",
+    "sampling": "an earlier request that samples in a way of its own",
+    "empty-list": "an adapter list that is empty",
+    "left-out": "adapters left out of the request",
+    "partial-list": "a list that names some adapters only",
+    "start": "requests side by side",
+    "await": "the moment at which the next request comes",
+    "join": "the order in which requests end",
+    "abort": "an aborted request",
+    "set_scales": "a change of the global scales",
+    "reload": "an adapter reloaded with other weights",
+    "unload": "an adapter unloaded and loaded again",
+    "evict": "prompts that push entries out of the cache",
+    "flush": "a flush of the cache",
+    "save": "a saved slot",
+    "restore": "a restored slot",
+    "erase": "an erased slot",
+    "sleep": "a sleep of the server",
+    "reload_weights": "reloaded weights of the model",
+    "other": "other work in between",
 }
 """What can be taken from a plan, in words."""
 
@@ -22,9 +49,20 @@ CAUSES = {
     "key-omits-input": "the cache's key leaves out something that decides the answer",
     "guard-compares-wrong-thing": "the check before reuse compares with the wrong thing",
     "inherited-state": "state of an earlier request is inherited without a cache hit",
-    "stale-reuse": "state is reused that was computed for something else",
+    "key-omits-version": "the cache's key leaves out which weights were loaded",
+    "restored-past-prefix": "state is reused beyond what the prompts share",
+    "invalid-data-published": "state that was never finished is offered for reuse",
+    "tiers-disagree": "a saved or lower copy of the state differs from what it stands for",
+    "sampling-state": "sampling state of an earlier request is left behind",
+    "spellings-differ": "two ways to say the same thing give different answers",
+    "illegal-reuse": "more is reused than the prompts share",
     "health": "the server gives no answer that can be judged",
 }
+
+
+_STALE = {"logprobs", "tokens", "accounting"}
+"""Oracles whose findings are about reused or inherited state."""
+_WRONG = "the server does not answer as its inputs say"
 
 
 def element_in_words(element: str) -> str:
@@ -48,10 +86,13 @@ def _asked(finding: FindingRecord) -> str:
     step = finding.steps[finding.wrong - 1] if finding.wrong <= len(finding.steps) else None
     if step is not None and step.error is not None:
         return f"Step {finding.wrong} of {finding.operations} got no answer that can be judged: {step.error}."
-    return (
-        f"The server answered step {finding.wrong} of {finding.operations}, {_request(finding)}, wrongly: "
-        "the same request, computed from nothing, gives another answer."
-    )
+    which = f"step {finding.wrong} of {finding.operations}, {_request(finding)}"
+    if finding.oracle == "accounting":
+        reused = step.reused if step is not None else None
+        return f"The server says that {which}, reused {reused} tokens; no request that it may reuse shares that many."
+    if finding.oracle == "metamorphic":
+        return f"The server answered {which}, differently from the same request with every adapter named."
+    return f"The server answered {which}, wrongly: the same request, computed from nothing, gives another answer."
 
 
 def _request(finding: FindingRecord) -> str:
@@ -95,6 +136,8 @@ def _cause(finding: FindingRecord) -> str:
 def _surety(finding: FindingRecord) -> str:
     repeats = finding.reproduced
     words = [f"It came back in {repeats.k} of {repeats.n} runs from fresh state"]
+    if finding.respelled is not None and finding.respelled.clean:
+        return f"{words[0]}; it needs no history, and with every adapter named it is right."
     words += ["the request without its history is right"] if finding.alone.clean else []
     words += ["the control, which reuses the same tokens lawfully, is right"] if finding.control.clean else []
     return f"{'; '.join(words)}."
@@ -124,7 +167,8 @@ def verdict_line(record: RunRecord) -> str:
     known = len(record.findings) - new
     if new:
         tail = f", {counted(known, 'known one')} beside" if known else ""
-        return f"{counted(new, 'new finding')}{tail}: answers were computed from stale state"
+        stale = any(finding.oracle in _STALE for finding in record.findings if not finding.known)
+        return f"{counted(new, 'new finding')}{tail}: {'answers were computed from stale state' if stale else _WRONG}"
     if record.verdict == "inconclusive":
         return "Inconclusive: the run could not judge"
     if known:

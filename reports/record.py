@@ -190,6 +190,8 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     original: tuple[Operation, ...]
     found_s: float
     seed: int
+    respelled: Arm | None = None
+    """The request alone with every adapter named; where the request alone is wrong too."""
     severity: str = ""
     situation: str = ""
     """The class of noise that the wrong answer was held to."""
@@ -202,7 +204,7 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     wire: list[WireRequest] = []
     """Up to the wrong request; empty where they cannot be sent one after another."""
     wire_alone: WireRequest | None = None
-    """The wrong request, told not to read the cache."""
+    """The wrong request, told not to read the cache; with every adapter named, where that is what makes it right."""
     token_texts: dict[str, str] = {}
     """Text of the tokens that this record names, as the server spells them; untrusted."""
 

@@ -74,17 +74,21 @@ def score(mutant: Mutant, *, time_s: float, seed: int, folder: Path) -> Score:
     )
 
 
-def campaign(flags: Sequence[str], *, time_s: float, seed: int, folder: Path) -> RunRecord:
+def campaign(
+    flags: Sequence[str], *, time_s: float, seed: int, folder: Path, max_steps: int | None = None
+) -> RunRecord:
     """The default campaign on a zoo server, up to its first finding."""
     servers = ServerOptions(launch="zoo", server_flags=tuple(flags))
-    options = RunOptions(servers=servers, time_s=time_s, seed=seed, fail_fast=True, out=folder)
+    options = RunOptions(servers=servers, time_s=time_s, max_steps=max_steps, seed=seed, fail_fast=True, out=folder)
     run = Run(options, Rig(servers), Interruption(), lambda event: None, lambda record: None)
     return run.execute()
 
 
-def false_alarms(flags: Sequence[str], *, time_s: float, seed: int, folder: Path) -> tuple[int, list[FindingRecord]]:
+def false_alarms(
+    flags: Sequence[str], *, time_s: float, seed: int, folder: Path, max_steps: int | None = None
+) -> tuple[int, list[FindingRecord]]:
     """Steps on a zoo server without bugs, and what was found there although nothing is."""
-    record = campaign(flags, time_s=time_s, seed=seed, folder=folder)
+    record = campaign(flags, time_s=time_s, seed=seed, folder=folder, max_steps=max_steps)
     return record.steps, record.findings
 
 

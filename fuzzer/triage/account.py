@@ -14,6 +14,7 @@ from oracles.comparison import compare
 from oracles.noise import Situation, tail_of
 from oracles.observations import Observation, Trace, ran_beside_another
 from reports.record import AnswerToken, FindingRecord, Original, WireRequest
+from scenarios.environment import AdapterScale
 from scenarios.operations import Complete, Evict, Operation, Reload, ReloadWeights, SetScales
 from scenarios.prompts import Prompt, Segment, prompt_tokens
 from scenarios.story import story_lines
@@ -59,11 +60,15 @@ def wire_of(server: Server, outcome: Outcome, wrong: int) -> list[WireRequest]:
         return []
 
 
-def wire_alone(server: Server, outcome: Outcome, wrong: int) -> WireRequest | None:
-    """One request of a run, told not to read the cache."""
+def wire_alone(server: Server, outcome: Outcome, wrong: int, *, spelled: bool) -> WireRequest | None:
+    """One request of a run, told not to read the cache; ``spelled``: with every adapter named."""
     operation, step = outcome.plan.operations[wrong], outcome.ours.steps[wrong]
     if not isinstance(operation, Complete) or not server.capabilities.bypass:
         return None
+    if spelled:
+        on = {scale.adapter: scale.scale for scale in step.environment.scales} if step.environment else {}
+        scales = tuple(AdapterScale(at, on.get(at, 0.0)) for at in range(server.capabilities.adapters))
+        operation = msgspec.structs.replace(operation, scales=scales)
     return WireRequest(wrong + 1, server.path, server.body(_request(operation, step.prompt, reuse=False)))
 
 

@@ -20,6 +20,7 @@ from reports.reproduce.model_names import DefaultFile, default_files, tiny_name
 
 _STARTED = "llama.cpp"
 _LLAMA_FIELD = "n_predict"
+_METAMORPHIC = "metamorphic"
 
 
 class Scripts(msgspec.Struct, frozen=True):
@@ -45,6 +46,8 @@ class Recipe(msgspec.Struct, frozen=True):
     requests: list[Request]
     setters: list[Request]
     """What has to be sent before the last request where that is sent alone."""
+    alone: Request
+    """What is sent to the other fresh server: the last request again, or the same thing in other words."""
     bypass: Request | None
     """The last request, told not to read the cache."""
     flags: list[str]
@@ -78,11 +81,16 @@ def recipe_of(finding: FindingRecord) -> Recipe | None:
     if not launched and finding.wire_alone is None:
         return None
     requests = [_request(finding, wire) for wire in finding.wire]
+    bypass = None if finding.wire_alone is None else _request(finding, finding.wire_alone)
+    spelled = finding.oracle == _METAMORPHIC
+    if spelled and bypass is None:
+        return None
     return Recipe(
         finding=finding,
         requests=requests,
         setters=[request for request in requests[:-1] if request.wire.sets],
-        bypass=None if finding.wire_alone is None else _request(finding, finding.wire_alone),
+        alone=bypass if spelled and bypass is not None else requests[-1],
+        bypass=bypass,
         flags=settings.flags,
         embedded=settings.embedded,
         files=default_files(settings) if launched else [],

@@ -1,0 +1,142 @@
+"""What the reports say in words, for each way in which an answer can be wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from real_run import real_finding, real_record
+
+from oracles.attribution import Element
+from oracles.evidence import Arm, Verdict
+from reports import prose
+from reports.happenings import MOST, read_happenings
+from reports.html.lanes import timeline
+from reports.merging import merged
+from reports.record import FindingRecord, RunRecord, SourceRecord, StepRecord
+from scenarios.operations import Abort, Await, Complete, Evict, Operation, Save, SetScales, Start
+from scenarios.plans import Plan
+from scenarios.prompts import Prompt, Segment
+from scenarios.story import story_lines
+
+
+def with_oracle(oracle: str, **changes: object) -> FindingRecord:
+    return msgspec.structs.replace(real_finding(), oracle=oracle, **changes)
+
+
+def words(finding: FindingRecord) -> str:
+    return " ".join(prose.paragraph(finding))
+
+
+def test_a_wrong_answer() -> None:
+    said = words(real_finding())
+    assert re.match(
+        r"The server answered step 3 of 3, complete P a=\S+, wrongly: the same request, computed from", said
+    )
+    assert "nats; rounding explains at most" in said
+    assert "the control, which reuses the same tokens lawfully, is right." in said
+    assert "--cache-ram 0" in prose.until_fixed(real_finding())
+
+
+def test_wrong_accounts() -> None:
+    finding = with_oracle("accounting", max_abs_logprob_delta=None, bound=None, divergence=None)
+    assert "reused 1 tokens; no request that it may reuse shares that many." in words(finding)
+
+
+def test_two_spellings() -> None:
+    finding = with_oracle("metamorphic", alone=Arm(False), control=Arm(False), respelled=Arm(True), stale_source=None)
+    said = words(finding)
+    assert "differently from the same request with every adapter named" in said
+    assert "it needs no history" in said
+    record = msgspec.structs.replace(real_record(), findings=[finding])
+    assert "stale state" not in prose.verdict_line(record)
+
+
+def test_no_answer_at_all() -> None:
+    dead = [*real_finding().steps[:2], StepRecord(None, None, 2, [], error="it was ended by SIGSEGV")]
+    finding = with_oracle("health", steps=dead, max_abs_logprob_delta=None, bound=None, divergence=None, answer=[])
+    assert words(finding).startswith("Step 3 of 3 got no answer that can be judged: it was ended by SIGSEGV.")
+
+
+def test_nothing_helps() -> None:
+    finding = msgspec.structs.replace(real_finding(), mitigations=[])
+    assert prose.until_fixed(finding) == "No setting that was tried avoids it."
+
+
+@pytest.mark.parametrize("element", list(Element))
+def test_every_element_has_words(element: Element) -> None:
+    assert prose.element_in_words(element) != element.replace("-", " ")
+
+
+def test_an_unknown_element_keeps_its_name() -> None:
+    assert prose.element_in_words("some-new-thing") == "some new thing"
+
+
+def test_timeline_has_a_lane_a_slot_and_a_mark_an_operation() -> None:
+    long, short = Prompt(0, (Segment("a", 120),)), Prompt(1, (Segment("a", 40),))
+    plan: tuple[Operation, ...] = (
+        SetScales(()),
+        Start(prompt=long, tokens=8, scales=None),
+        Await(1, 2),
+        Complete(prompt=short, tokens=3),
+        Abort(1),
+        Evict(4, 64),
+        Save(0, 0),
+        Complete(prompt=Prompt(0, (Segment("a", 150),)), scales=None, salt="t"),
+    )
+    told = {1: StepRecord(0, 121, 121, [1], slot=0), 3: StepRecord(0, 41, 41, [1], slot=1)}
+    told[7] = StepRecord(121, 30, 151, [5], slot=0)
+    steps = [told.get(at, StepRecord(None, None, 0, [])) for at in range(len(plan))]
+    drawn = timeline(
+        msgspec.structs.replace(
+            real_finding(),
+            plan=plan,
+            steps=steps,
+            wrong=8,
+            story=story_lines(Plan(plan)),
+            stale_source=SourceRecord(2, {}),
+        )
+    )
+    assert [lane.name for lane in drawn.lanes] == ["server", "slot 0", "slot 1"]
+    assert [bar.step for bar in drawn.bars] == [2, 4, 8]
+    assert [mark.name for mark in drawn.marks] == ["set_scales", "await", "abort", "evict", "save"]
+    started = drawn.bars[0]
+    assert [flight.y for flight in drawn.flights] == [started.y, started.y]
+    assert drawn.bars[2].reused_width == pytest.approx(drawn.bars[2].width * 121 / 151)
+    assert drawn.joint is not None
+    assert "reused by step 8 (global scales salt=t)" in drawn.joint.label
+    ends = [(bar.x, bar.x + bar.width) for bar in drawn.bars]
+    assert ends == sorted(ends)
+
+
+def test_a_very_long_plan_is_cut_and_says_so() -> None:
+    plan = tuple(Complete(prompt=Prompt(0, (Segment("a", 1),))) for _ in range(100))
+    steps = [StepRecord(0, 2, 2, [1], slot=0)] * 100
+    drawn = timeline(msgspec.structs.replace(real_finding(), plan=plan, steps=steps, wrong=100, story=["x"] * 100))
+    assert drawn.left_out == 40
+    assert len(drawn.bars) == 60
+
+
+def test_events_are_read_as_far_as_they_are_whole(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    lines = ['{"event":"explored","at":1}'] * 3 + ['{"event":"suspected","at":2,"step":3,"oracle":"logprobs"}'] * (
+        MOST + 2
+    )
+    path.write_text("\n".join(['{"event":"started","at":0,"what":"x"}', "no json", *lines, '{"event":"cut of']))
+    read = read_happenings(path)
+    assert read.explored == 3
+    assert len(read.listed) == MOST
+    assert read.left_out > 0
+    assert read_happenings(tmp_path / "nowhere").listed == []
+
+
+def test_merged_cells_count_a_bug_once_and_a_missing_cell_is_no_verdict() -> None:
+    record, clean = real_record(), RunRecord(verdict=Verdict.CLEAN, steps=7)
+    both = merged({"a": record, "b": real_record()}, ["a", "b"])
+    assert (both.verdict, len(both.findings), both.steps) == ("finding", 1, 2 * record.steps)
+    assert [cell.findings for cell in both.matrix] == [[real_finding().id]] * 2
+    cut = merged({"a": clean}, ["a", "b"])
+    assert cut.verdict == "inconclusive"
+    assert cut.reasons == ["b: was not run"]

@@ -1,0 +1,38 @@
+"""A small fixed part of the benchmark: planted bugs of several kinds are found, sound servers are not blamed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fuzzer.bench.mutation import false_alarms, score
+from fuzzer.zoo.catalogue import MUTANTS
+
+FOUND = [
+    "slot-ignores-scales",
+    "slot-ignores-adapter-id",
+    "scale-truncated",
+    "guard-compares-slot-history",
+    "block-hash-without-adapter",
+    "checkpoint-past-prefix",
+    "recurrent-trim-ignored",
+    "position-not-rewound",
+    "ram-ignores-environment",
+]
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_planted_bug_is_found_and_its_plan_is_short(name: str, tmp_path: Path) -> None:
+    mutant = next(mutant for mutant in MUTANTS.values() if mutant.name == name)
+    scored = score(mutant, time_s=120.0, seed=1, folder=tmp_path)
+    assert scored.found
+    assert scored.minimal, f"{scored.operations} operations, {scored.shortest} would do"
+
+
+@pytest.mark.parametrize("flags", [("--family", "dense"), ("--family", "swa"), ("--family", "hybrid", "--rows", "2")])
+def test_a_sound_server_is_not_blamed(flags: tuple[str, ...], tmp_path: Path) -> None:
+    flavour = ("--flavour", "llama", *flags)
+    steps, findings = false_alarms(flavour, time_s=120.0, max_steps=200, seed=1, folder=tmp_path)
+    assert steps >= 200
+    assert [finding.title for finding in findings] == []
