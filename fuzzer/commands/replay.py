@@ -24,7 +24,8 @@ from oracles.noise import Noise
 from reports.console import console
 from reports.escaping import printable
 from reports.record import FindingRecord
-from scenarios.plans import requests
+from scenarios.fitting import lacking, long_enough
+from scenarios.plans import Plan
 
 _TRIALS = 3
 
@@ -85,12 +86,14 @@ def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack, interruption: In
     stack.callback(rig.stop)
     differential = Differential(target, reference, Noise(()), pool=pool)
     differential.noise = calibrate(differential, rig.numerics, interruption.check).noise
-    lacks = _lacks(finding, target.server.capabilities.adapters)
-    return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, differential)
+    capabilities = target.server.capabilities
+    plan = long_enough(plan_of(finding), capabilities.block)
+    lacks = lacking(plan, capabilities)
+    return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, plan, differential)
 
 
-def _judged(finding: FindingRecord, differential: Differential) -> Replayed:
-    plan, wrong = plan_of(finding), finding.wrong - 1
+def _judged(finding: FindingRecord, plan: Plan, differential: Differential) -> Replayed:
+    wrong = finding.wrong - 1
     shown = [not differential.run(plan).arm(wrong).clean for _ in range(_TRIALS)]
     if any(shown):
         return Replayed(Result.REPRODUCED, f"step {finding.wrong} wrong in {sum(shown)} of {_TRIALS} runs")
@@ -101,9 +104,3 @@ def _judged(finding: FindingRecord, differential: Differential) -> Replayed:
     if lawful.reused:
         return Replayed(Result.FIXED, f"{right}; lawful reuse of {lawful.reused} tokens works")
     return Replayed(Result.ERROR, "nothing was reused, not even where that is lawful: this tests nothing")
-
-
-def _lacks(finding: FindingRecord, adapters: int) -> str | None:
-    named = [scale for _, request in requests(plan_of(finding)) for scale in request.scales or ()]
-    needed = 1 + max((scale.adapter for scale in named if scale.scale), default=-1)
-    return f"the plan needs {needed} adapters, the server has {adapters}" if needed > adapters else None

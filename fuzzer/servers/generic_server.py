@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from fuzzer.errors import UnreachableError
-from fuzzer.servers.http import Connection, decode
+from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion
 from fuzzer.servers.probed_texts import probed_texts
@@ -54,11 +54,15 @@ class GenericServer(OpenAIServer):
         self._profile = profile
         self._adapters = tuple(adapters) if profile.adapter_models else ()
         self._logprobs: dict[str, Any] = {}
+        with kept_if_usable(self._connection):
+            self._shake_hands(admin=admin)
+
+    def _shake_hands(self, *, admin: bool) -> None:
         try:
             self._base = _base_model(self._connection, self._adapters)
             self.capabilities = self._probed(admin=admin)
         except RequestRefused as refusal:
-            raise UnreachableError(f"{url} has no usable route {self.path}: {refusal.reason}") from None
+            raise UnreachableError(f"{self.url} has no usable route {self.path}: {refusal.reason}") from None
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""

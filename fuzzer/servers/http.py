@@ -7,6 +7,8 @@ servers that time is what bounds the rate (``python -m fuzzer.bench.throughput``
 from __future__ import annotations
 
 import http.client
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -99,6 +101,16 @@ class Connection:
         self._connection.request(method, self._prefix + path, content, self._gate.headers())
         response = self._connection.getresponse()
         return response.status, dict(response.headers), response.read()
+
+
+@contextmanager
+def kept_if_usable(connection: Connection) -> Iterator[None]:
+    """Close the connection where what is done with it here fails."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _words(error: Exception) -> str:

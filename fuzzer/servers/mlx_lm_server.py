@@ -55,6 +55,7 @@ class MlxServer(OpenAIServer):
         self._adapters = tuple(adapters) if model is not None else ()
         self.version = version_at(self._connection)
         if not self.version:
+            self.close()
             raise UnreachableError(f"{url} answers, but not as mlx_lm.server does")
         self.capabilities = Capabilities(
             space=space,

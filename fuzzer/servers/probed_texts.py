@@ -37,12 +37,13 @@ def probed_texts(url: str, fields: dict[str, Any], route: str = "/v1/completions
     """Pieces for the server at ``url``; raises UnreachableError where its tokenizer keeps too few words apart."""
     connection = Connection(url)
     try:
-        return _probed(lambda text: _count(connection, text, fields, route), url)
+        return texts_by(lambda text: _count(connection, text, fields, route), url)
     finally:
         connection.close()
 
 
-def _probed(count: Callable[[str], int], url: str) -> tuple[Texts, TokenSpace]:
+def texts_by(count: Callable[[str], int], url: str) -> tuple[Texts, TokenSpace]:
+    """Pieces for the server at ``url``, whose tokenizer ``count`` asks."""
     try:
         for candidates in ([f" {word}" for word in _WORDS], _SIGNS):
             pieces = _kept_apart(count, candidates)

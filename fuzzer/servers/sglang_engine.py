@@ -7,17 +7,16 @@ from pathlib import Path
 from fuzzer.models.hf_folders import hf_folders
 from fuzzer.models.hf_tiny import AdapterLayout
 from fuzzer.options import ServerOptions
+from fuzzer.servers.adapter_versions import all_versions, first_versions
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.python_engine import PythonLaunch, interpreter
 from fuzzer.servers.sglang_server import ENGINE as NAME
-from fuzzer.servers.sglang_server import SglangServer, SglangSetup, speaks_sglang, version_name
+from fuzzer.servers.sglang_server import SglangServer, SglangSetup, speaks_sglang
 from reports.record import Settings
-from scenarios.environment import adapter_letter
 
 _START_SECONDS = 600.0
 _VARIABLE = "STALEFUZZ_SGLANG_PYTHON"
-_VERSIONS = 2
 _NO_CACHE: tuple[str, ...] = ("--disable-radix-cache",)
 _FLAGS = ("--enable-cache-report", "--sleep-on-idle")
 _TINY = ("--device", "cpu", "--attention-backend", "torch_native", "--max-running-requests", "16")
@@ -44,12 +43,11 @@ class SglangInstallation:
 
     def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
         """A server that caches, not yet started."""
-        names = [(adapter_letter(number), str(path)) for number, path in enumerate(self._folders.adapters)]
-        return self._launch(names, *self._flags, *further)
+        return self._launch(first_versions(self._folders.adapters), *self._flags, *further)
 
     def reference(self) -> LaunchedServer:
         """The same model without the radix cache, each version of each adapter under a name of its own."""
-        return self._launch(self._versions(), *self._flags, *_NO_CACHE)
+        return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE)
 
     def connect(self, url: str) -> SglangServer:
         """The adapter for a target that we started."""
@@ -78,14 +76,6 @@ class SglangInstallation:
             admin=not versioned,
         )
 
-    def _versions(self) -> list[tuple[str, str]]:
-        paths = self._folders.adapters
-        return [
-            (version_name(adapter, version), str(paths[(adapter + version) % len(paths)]))
-            for adapter in range(len(paths))
-            for version in range(_VERSIONS)
-        ]
-
     def _launch(self, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:
         tiny = self._folders.tiny
         ours = ["--model-path", str(self._folders.model), *_FLAGS, *(_EXACT if self._exact else ())]
@@ -101,7 +91,7 @@ class SglangInstallation:
 
 
 def _attach(url: str, options: ServerOptions) -> SglangServer:
-    return SglangServer(url, SglangSetup(admin=options.allow_admin))
+    return SglangServer(url, SglangSetup(only=options.adapters, admin=options.allow_admin))
 
 
 SGLANG = Engine(NAME, _attach, speaks_sglang, SglangInstallation, server="SGLang")

@@ -14,7 +14,8 @@ import msgspec
 
 from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
-from fuzzer.servers.http import Connection, decode
+from fuzzer.servers.adapter_versions import chosen, version_name, version_path
+from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.openai_server import adapter_named
 from fuzzer.servers.protocol import Request, RequestRefused, Watcher
 from oracles.observations import Observation, Position, TokenLogprob
@@ -81,12 +82,9 @@ class SglangSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Adapter folders on the server's machine; version v of adapter n is path n + v."""
     versioned: bool = False
     """Each version of each adapter has a name of its own, as on a reference."""
+    only: tuple[str, ...] | None = None
+    """Names of the adapters to use; None: all that the server has."""
     admin: bool = False
-
-
-def version_name(adapter: int, version: int) -> str:
-    """The name of one version of an adapter on a reference, where all of them are loaded at once."""
-    return f"{adapter_letter(adapter)}-v{version}"
 
 
 class SglangServer:
@@ -100,10 +98,15 @@ class SglangServer:
         self.url = url.rstrip("/")
         self._connection = Connection(url)
         self._connection.reach()
+        with kept_if_usable(self._connection):
+            self._shake_hands(url)
+
+    def _shake_hands(self, url: str) -> None:
         try:
             info = _info(self._connection)
             self.version = info.version
-            self._adapters = info.lora_paths or []
+            loaded = {adapter.lora_name: adapter for adapter in info.lora_paths or []}
+            self._adapters = [loaded[name] for name in chosen(list(loaded), self._setup.only)]
             self.capabilities = self._state_capabilities(info)
         except RequestRefused as refusal:
             raise UnreachableError(f"{url} answers, but not as SGLang does: {refusal.reason}") from None
@@ -133,9 +136,8 @@ class SglangServer:
         if isinstance(operation, (Reload, Unload)):
             name = self._adapters[operation.adapter].lora_name
             version = operation.version if isinstance(operation, Reload) else 0
-            paths = self._setup.paths
             self._connection.post("/unload_lora_adapter", {"lora_name": name})
-            path = paths[(operation.adapter + version) % len(paths)]
+            path = version_path(self._setup.paths, operation.adapter, version)
             self._connection.post("/load_lora_adapter", {"lora_name": name, "lora_path": path})
             return None
         wire = self.action(operation)

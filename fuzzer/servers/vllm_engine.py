@@ -7,18 +7,16 @@ from pathlib import Path
 from fuzzer.models.hf_folders import hf_folders
 from fuzzer.models.hf_tiny import AdapterLayout
 from fuzzer.options import ServerOptions
+from fuzzer.servers.adapter_versions import all_versions, first_versions
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.python_engine import PythonLaunch, interpreter
 from fuzzer.servers.vllm_server import ENGINE as NAME
-from fuzzer.servers.vllm_server import VllmServer, VllmSetup, speaks_vllm, version_name
+from fuzzer.servers.vllm_server import VllmServer, VllmSetup, speaks_vllm
 from reports.record import Settings
-from scenarios.environment import adapter_letter
 
 _START_SECONDS = 600.0
 _VARIABLE = "STALEFUZZ_VLLM_PYTHON"
-_VERSIONS = 2
-"""Of each adapter, the first included: as many as scenarios draw."""
 _NO_CACHE: tuple[str, ...] = ("--no-enable-prefix-caching",)
 _VARIABLES = {
     "VLLM_SERVER_DEV_MODE": "1",
@@ -50,12 +48,11 @@ class VllmInstallation:
 
     def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
         """A server that caches, not yet started."""
-        names = [(adapter_letter(number), str(path)) for number, path in enumerate(self._folders.adapters)]
-        return self._launch(names, "--enable-prefix-caching", *self._flags, *further)
+        return self._launch(first_versions(self._folders.adapters), "--enable-prefix-caching", *self._flags, *further)
 
     def reference(self) -> LaunchedServer:
         """The same model without prefix caching, each version of each adapter under a name of its own."""
-        return self._launch(self._versions(), *self._flags, *_NO_CACHE)
+        return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE)
 
     def connect(self, url: str) -> VllmServer:
         """The adapter for a target that we started."""
@@ -84,14 +81,6 @@ class VllmInstallation:
             reuse=not versioned,
         )
 
-    def _versions(self) -> list[tuple[str, str]]:
-        paths = self._folders.adapters
-        return [
-            (version_name(adapter, version), str(paths[(adapter + version) % len(paths)]))
-            for adapter in range(len(paths))
-            for version in range(_VERSIONS)
-        ]
-
     def _launch(self, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:
         tiny = self._folders.tiny
         ours = [*_FLAGS, *(_EXACT if self._exact else ()), *(_TINY if tiny else ()), *self._pool()]
@@ -111,7 +100,7 @@ class VllmInstallation:
 
 
 def _attach(url: str, options: ServerOptions) -> VllmServer:
-    return VllmServer(url, VllmSetup(admin=options.allow_admin))
+    return VllmServer(url, VllmSetup(only=options.adapters, admin=options.allow_admin))
 
 
 VLLM = Engine(NAME, _attach, speaks_vllm, VllmInstallation, server="vLLM")

@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 
 from fuzzer.errors import UnreachableError
-from fuzzer.servers.http import Connection, decode
+from fuzzer.servers.adapter_versions import chosen, version_name, version_path
+from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion
 from fuzzer.servers.probed_texts import SAMPLE
 from fuzzer.servers.protocol import Request, RequestRefused
 from scenarios.capabilities import Capabilities
-from scenarios.environment import adapter_letter
 from scenarios.operations import Flush, Operation, Reload, Sampling, Unload
 from scenarios.prompts import TokenSpace
 
@@ -70,15 +70,12 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Adapter folders on the server's machine, for loading them again; version v of adapter n is path n + v."""
     versioned: bool = False
     """Each version of each adapter has a name of its own, as on a reference."""
+    only: tuple[str, ...] | None = None
+    """Names of the adapters to use; None: all that the server has."""
     admin: bool = False
     """Whether what other users of the server would notice is allowed."""
     reuse: bool = True
     """Whether it is to cache at all."""
-
-
-def version_name(adapter: int, version: int) -> str:
-    """The name of one version of an adapter on a reference, where all of them are loaded at once."""
-    return f"{adapter_letter(adapter)}-v{version}"
 
 
 class VllmServer(OpenAIServer):
@@ -89,11 +86,15 @@ class VllmServer(OpenAIServer):
     def __init__(self, url: str, setup: VllmSetup | None = None) -> None:
         super().__init__(url)
         self._setup = setup or VllmSetup()
+        with kept_if_usable(self._connection):
+            self._shake_hands(url)
+
+    def _shake_hands(self, url: str) -> None:
         try:
             self.version = decode(self._connection.get("/version"), _Version).version
             models = decode(self._connection.get("/v1/models"), _Models).data
             self._base = next(model for model in models if model.parent is None)
-            self._names = [model.id for model in models if model.parent is not None]
+            self._names = chosen([model.id for model in models if model.parent is not None], self._setup.only)
             self.capabilities = self._state_capabilities()
         except (RequestRefused, StopIteration) as refusal:
             raise UnreachableError(f"{url} answers, but not as vLLM does: {refusal}") from None
@@ -121,7 +122,8 @@ class VllmServer(OpenAIServer):
         if isinstance(operation, Unload):
             name = self._names[operation.adapter]
             self._connection.post("/v1/unload_lora_adapter", {"lora_name": name})
-            self._connection.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": self._path(operation, 0)})
+            path = version_path(self._setup.paths, operation.adapter, 0)
+            self._connection.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": path})
             return None
         return super().perform(operation)
 
@@ -131,7 +133,7 @@ class VllmServer(OpenAIServer):
             case Flush():
                 return "/reset_prefix_cache", {}
             case Reload(adapter=adapter, version=version) if self._setup.paths:
-                path = self._path(operation, version)
+                path = version_path(self._setup.paths, adapter, version)
                 return "/v1/load_lora_adapter", {
                     "lora_name": self._names[adapter],
                     "lora_path": path,
@@ -139,10 +141,6 @@ class VllmServer(OpenAIServer):
                 }
             case _:
                 return None
-
-    def _path(self, operation: Reload | Unload, version: int) -> str:
-        paths = self._setup.paths
-        return paths[(operation.adapter + version) % len(paths)]
 
     def _model(self, request: Request) -> str:
         named = adapter_named(request)

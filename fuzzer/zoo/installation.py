@@ -11,12 +11,13 @@ from pathlib import Path
 
 from fuzzer.errors import UsageError
 from fuzzer.options import ServerOptions
+from fuzzer.servers.adapter_versions import version_name
 from fuzzer.servers.child_environment import child_environment
 from fuzzer.servers.http import Connection
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.llama_server import LlamaServer
 from fuzzer.servers.protocol import Server
-from fuzzer.servers.vllm_server import VllmServer, VllmSetup, version_name
+from fuzzer.servers.vllm_server import VllmServer, VllmSetup
 from fuzzer.zoo.model import Family
 from fuzzer.zoo.serve import parse
 from fuzzer.zoo.settings import Flavour

@@ -13,7 +13,7 @@ from answering import Answers, answering
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuzzer.errors import ServerFailure
+from fuzzer.errors import ServerFailure, UsageError
 from fuzzer.models import hf_vocabulary
 from fuzzer.servers.generic_server import GenericServer
 from fuzzer.servers.mlx_lm_server import MlxServer
@@ -174,3 +174,14 @@ def test_an_adapter_is_named(talking: tuple[Answers, Server]) -> None:
         pytest.skip("this adapter knows no adapters until a launcher tells it")
     body = server.body(Request((5,), 1, (AdapterScale(0, 1.0),)))
     assert "a" in (body.get("model"), body.get("lora_path"))
+
+
+@pytest.mark.parametrize("engine", [VllmServer, SglangServer])
+def test_adapters_are_chosen_by_name(engine: Any) -> None:
+    setup = VllmSetup if engine is VllmServer else SglangSetup
+    with answering(HANDSHAKE) as answers:
+        none = engine(answers.url, setup(vocabulary=2048, only=()))
+        assert none.capabilities.adapters == 0
+        none.close()
+        with pytest.raises(UsageError, match="no adapter called 'z'; it has a"):
+            engine(answers.url, setup(vocabulary=2048, only=("z",)))

@@ -1,0 +1,50 @@
+"""Versions of adapters: what a target loads under one name in turn, a reference has under a name for each.
+
+Version v of adapter n is the folder n + v places on, so that reloads need no more folders than there are adapters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fuzzer.errors import UsageError
+from scenarios.environment import adapter_letter
+
+VERSIONS = 2
+"""Of each adapter, the first included: as many as scenarios draw."""
+
+
+def version_name(adapter: int, version: int) -> str:
+    """The name of one version of an adapter on a reference."""
+    return f"{adapter_letter(adapter)}-v{version}"
+
+
+def version_path(paths: Sequence[str], adapter: int, version: int) -> str:
+    """The folder that holds this version."""
+    return paths[(adapter + version) % len(paths)]
+
+
+def chosen(names: Sequence[str], only: Sequence[str] | None) -> list[str]:
+    """Of a server's adapters those that the user named, in that order; raises UsageError for one that it has not."""
+    if only is None:
+        return list(names)
+    for name in only:
+        if name not in names:
+            raise UsageError(f"the server has no adapter called {name!r}; it has {', '.join(names) or 'none'}")
+    return list(only)
+
+
+def first_versions(folders: Sequence[Path]) -> list[tuple[str, str]]:
+    """Name and folder of each adapter of a target."""
+    return [(adapter_letter(adapter), str(path)) for adapter, path in enumerate(folders)]
+
+
+def all_versions(folders: Sequence[Path]) -> list[tuple[str, str]]:
+    """Name and folder of each version of each adapter, for a reference."""
+    paths = [str(path) for path in folders]
+    return [
+        (version_name(adapter, version), version_path(paths, adapter, version))
+        for adapter in range(len(paths))
+        for version in range(VERSIONS)
+    ]

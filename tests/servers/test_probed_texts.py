@@ -1,0 +1,37 @@
+"""Pieces of text that a tokenizer keeps apart, found out by counting."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from answering import answering
+
+from fuzzer.errors import UnreachableError
+from fuzzer.servers.probed_texts import probed_texts, texts_by
+
+URL = "http://127.0.0.1:1"
+
+
+def words(text: str) -> int:
+    """One token a word and one before all; 'water' and what follows it are one."""
+    return 1 + len(re.findall(r" \w+", re.sub(r" water \w+", " merged", text)))
+
+
+def test_words_that_merge_are_left_out() -> None:
+    texts, space = texts_by(words, URL)
+    assert space.count == len(texts.pieces)
+    assert not [piece for piece in texts.pieces if " water" in piece]
+    assert len([piece for piece in texts.pieces if " winter" in piece]) > 50
+    assert words(texts.joined([5, 90, 5])) == 1 + 6
+
+
+def test_a_tokenizer_that_keeps_nothing_apart() -> None:
+    with pytest.raises(UnreachableError, match="too few words"):
+        texts_by(lambda text: 1, URL)
+
+
+def test_a_server_that_does_not_count() -> None:
+    answers = {"/v1/completions": {"choices": [{"text": "x"}]}}
+    with answering(answers) as server, pytest.raises(UnreachableError, match="does not count"):
+        probed_texts(server.url, {})
