@@ -13,6 +13,7 @@ from oracles.arms import alone, control_arm, respelled
 from oracles.evidence import Arm, Evidence, Repeats
 from oracles.judgement import Oracle, Suspect
 from oracles.sequential import FALSE_ALARMS, Paired
+from scenarios.operations import Complete, Start
 from scenarios.plans import Plan
 
 TRIALS = 5
@@ -98,7 +99,7 @@ def _control(lab: Lab, plan: Plan, wrong: int) -> Arm | None:
 def _respelled(lab: Lab, plan: Plan, wrong: int) -> Arm | None:
     adapters = lab.live.target.server.capabilities.adapters
     lone = alone(plan, wrong)
-    if lone is None or adapters == 0:
+    if lone is None or adapters == 0 or not isinstance(plan.operations[wrong], (Complete, Start)):
         return None
     spelled = respelled(lone[0], lone[1], adapters)
     return None if spelled == lone[0] else _arm(lab, spelled, lone[1])
