@@ -18,8 +18,9 @@ INSTALLED := $(VENV)/.installed
 demo: install
 	$(BIN)/stalefuzz run -x --scenario adapter-scale --seed 1; test $$? -eq 1
 
+# Three at a time, since tests wait for servers about a third of their time; files stay whole for their fixtures' sake.
 test: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 test-mlx test-vllm test-sglang: test-%: install
 	$(BIN)/python -m pytest -m $* -rs tests/engines
