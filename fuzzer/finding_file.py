@@ -21,6 +21,22 @@ from scenarios.soundness import unsound
 _ID = re.compile(r"[0-9a-f]+")
 _TINY = re.compile(r"tiny:([a-z0-9-]+):")
 _LARGEST = 64 << 20
+USUAL_OUT = Path("stalefuzz-out")
+
+
+def finding_paths(given: Path) -> list[Path]:
+    """The finding files that a word on the command line means: itself, those in a folder, or one by its id.
+
+    Raises UsageError for a folder without any.
+    """
+    if given.is_dir():
+        folder = given / "findings" if (given / "findings").is_dir() else given
+        found = sorted(folder.glob("*.json"))
+        if not found:
+            raise UsageError(f"there is no finding in {folder}")
+        return found
+    by_id = USUAL_OUT / "findings" / f"{given}.json"
+    return [by_id] if not given.exists() and _ID.fullmatch(str(given)) and by_id.is_file() else [given]
 
 
 def read_finding(path: Path) -> FindingRecord:

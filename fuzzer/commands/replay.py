@@ -15,7 +15,7 @@ from fuzzer.calibration import calibrate
 from fuzzer.differential import Differential
 from fuzzer.errors import StalefuzzError
 from fuzzer.exit_status import Exit
-from fuzzer.finding_file import options_for, plan_of, read_finding
+from fuzzer.finding_file import finding_paths, options_for, plan_of, read_finding
 from fuzzer.interrupts import Interruption, interruptible
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
@@ -46,11 +46,12 @@ class Replayed(msgspec.Struct, frozen=True):
 
 
 def replay_command(files: Sequence[Path], options: ServerOptions) -> Exit:
-    """Replay each file and print one line for each; nothing is moved or deleted."""
+    """Replay each file, folder or id and print one line for each finding; nothing is moved or deleted."""
     screen = console()
     results = []
     with interruptible() as interruption:
-        for path in files:
+        for path in (path for given in files for path in finding_paths(given)):
+            interruption.check()
             replayed = _replay_file(path, options, interruption)
             results.append(replayed.result)
             line = Text(f"{replayed.result:<10} ", style=_STYLES[replayed.result])

@@ -171,3 +171,21 @@ def test_replay_on_another_model_says_what_is_missing(finding_file: Path, tmp_pa
     replayed = stalefuzz("replay", finding_file, "--adapter", "none", folder=tmp_path)
     assert replayed.status == 3
     assert "adapter" in replayed.stdout
+
+
+def test_replay_takes_a_folder_or_an_id(finding_file: Path, tmp_path: Path) -> None:
+    """The folder of a run stands for all of its findings, an id for the one of the run in stalefuzz-out."""
+    (tmp_path / "stalefuzz-out" / "findings").mkdir(parents=True)
+    copy = tmp_path / "stalefuzz-out" / "findings" / finding_file.name
+    copy.write_bytes(finding_file.read_bytes())
+    for word in ("stalefuzz-out", finding_file.stem):
+        replayed = stalefuzz("replay", word, folder=tmp_path)
+        assert replayed.status == 1
+        assert replayed.stdout.startswith("REPRODUCED ")
+
+
+def test_replay_of_a_folder_without_findings_reproduces_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    replayed = stalefuzz("replay", "empty", folder=tmp_path)
+    assert replayed.status == 2
+    assert "no finding" in replayed.said
