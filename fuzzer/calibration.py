@@ -160,6 +160,3 @@ def in_words(adapters: tuple[int, ...]) -> str:
     """``adapter a``, ``adapters a and b``."""
     letters = [adapter_letter(adapter) for adapter in adapters]
     return f"adapter {letters[0]}" if len(letters) == 1 else f"adapters {' and '.join(letters)}"
-
-
-__all__ = ["CEILING", "Calibration", "Numerics", "calibrate", "in_words"]

@@ -17,21 +17,23 @@ _ROUNDS = 3
 
 def plans_like(plan: Plan, step: int) -> list[Plan]:
     """The prefix and the tails of one request of a plan, in its environment; also beside others where that overlaps."""
-    setting = own_spelling(plan, step)
-    request = plan.operations[step]
-    assert isinstance(request, (Complete, Start))
-    again = Complete(prompt=_rooted(request.prompt), scales=setting.scales, salt=setting.salt, tokens=request.tokens)
+    again = _asked_again(plan, step)
     plans = [_lawful(again, cut) for cut in _cuts(again.prompt)]
     return [*plans, _together(again)] if plan.overlaps else plans
 
 
 def same_reuse(plan: Plan, step: int, reused: int) -> Plan:
     """The prompt of one request on top of a lawful prefix of ``reused`` tokens; the request is step 1."""
+    again = _asked_again(plan, step)
+    return _lawful(again, max(1, min(reused, again.prompt.length)))
+
+
+def _asked_again(plan: Plan, step: int) -> Complete:
+    """One request of a plan on a root of its own, in its own environment spelled out."""
     setting = own_spelling(plan, step)
     request = plan.operations[step]
     assert isinstance(request, (Complete, Start))
-    again = Complete(prompt=_rooted(request.prompt), scales=setting.scales, salt=setting.salt, tokens=request.tokens)
-    return _lawful(again, max(1, min(reused, again.prompt.length)))
+    return Complete(prompt=_rooted(request.prompt), scales=setting.scales, salt=setting.salt, tokens=request.tokens)
 
 
 def _rooted(prompt: Prompt) -> Prompt:

@@ -11,6 +11,7 @@ import msgspec
 
 from fuzzer.baseline import NOTHING as KNOWS_NOTHING
 from fuzzer.baseline import Baseline
+from fuzzer.bring_up import bring_up
 from fuzzer.calibration import calibrate
 from fuzzer.campaign import Exploration
 from fuzzer.clock import Clock
@@ -26,7 +27,6 @@ from fuzzer.rig import Rig
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.triage import Case, Duplicate, Rounding, Triage
 from oracles.evidence import Verdict
-from oracles.noise import Noise
 from reports import events
 from reports.record import FindingRecord, RunRecord, SuspectRecord
 from scenarios.library.catalogue import SCENARIOS, by_name
@@ -85,14 +85,8 @@ class Run:
 
     def _explore(self, stack: ExitStack) -> None:
         self._ledger.started()
-        # Called last: whatever still waits in the pools is answered, or ended, before the servers are.
-        stack.callback(self._rig.stop)
-        reference_pool = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="reference"))
-        start_pool = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="start"))
-        target, reference = self._rig.start(start_pool)
-        stack.callback(reference.close)
+        differential, start_pool = bring_up(self._rig, stack)
         self._interruption.check()
-        differential = Differential(target, reference, Noise(()), pool=reference_pool)
         calibration = calibrate(differential, self._rig.numerics, self._interruption.check)
         differential.noise = calibration.noise
         self._ledger.calibrated(calibration)

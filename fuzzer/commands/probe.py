@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
+from fuzzer.bring_up import bring_up
 from fuzzer.calibration import calibrate, in_words
-from fuzzer.differential import Differential
 from fuzzer.exit_status import Exit
 from fuzzer.interrupts import interruptible
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
-from oracles.noise import Noise
 from reports.console import console
 from reports.events import Probed
 from reports.terminal import probe_block
@@ -24,11 +22,7 @@ def probe_command(options: ServerOptions) -> Exit:
     screen = console()
     screen.print(rig.in_words(), style="dim", highlight=False)
     with interruptible() as interruption, ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(1))
-        target, reference = rig.start(stack.enter_context(ThreadPoolExecutor(2)))
-        stack.callback(reference.close)
-        stack.callback(rig.stop)
-        differential = Differential(target, reference, Noise(()), pool=pool)
+        differential, _ = bring_up(rig, stack)
         calibration = calibrate(differential, rig.numerics, interruption.check)
         record = Probed(0.0, rig.target_record(), rig.reference_record(), calibration.noise, rig.numerics, 0)
         screen.print(probe_block(record), highlight=False, soft_wrap=True, end="")
@@ -40,7 +34,7 @@ def probe_command(options: ServerOptions) -> Exit:
         if calibration.silent_adapters:
             screen.print(f"  note       {in_words(calibration.silent_adapters)} by accounting only", highlight=False)
         for scenario in SCENARIOS:
-            lacks = scenario.missing(target.server.capabilities)
+            lacks = scenario.missing(differential.target.server.capabilities)
             if lacks is not None:
                 screen.print(f"  cannot     {scenario.name}: {lacks}", highlight=False)
     return Exit.CLEAN

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import msgspec
 from rich.text import Text
 
+from fuzzer.bring_up import bring_up
 from fuzzer.calibration import calibrate
 from fuzzer.differential import Differential
 from fuzzer.errors import StalefuzzError
@@ -20,7 +20,6 @@ from fuzzer.interrupts import Interruption, interruptible
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
 from oracles.arms import control_arm
-from oracles.noise import Noise
 from reports.console import console
 from reports.escaping import printable
 from reports.record import FindingRecord
@@ -81,13 +80,9 @@ def _replay_file(path: Path, options: ServerOptions, interruption: Interruption)
 
 
 def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack, interruption: Interruption) -> Replayed:
-    pool = stack.enter_context(ThreadPoolExecutor(1))
-    target, reference = rig.start(stack.enter_context(ThreadPoolExecutor(2)))
-    stack.callback(reference.close)
-    stack.callback(rig.stop)
-    differential = Differential(target, reference, Noise(()), pool=pool)
+    differential, _ = bring_up(rig, stack)
     differential.noise = calibrate(differential, rig.numerics, interruption.check).noise
-    capabilities = target.server.capabilities
+    capabilities = differential.target.server.capabilities
     plan = long_enough(plan_of(finding), capabilities.block)
     lacks = lacking(plan, capabilities)
     return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, plan, differential)

@@ -1,0 +1,21 @@
+"""Target and reference brought up for one command, and gone when it ends, also where only one of them came up."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+from fuzzer.differential import Differential
+from fuzzer.rig import Rig
+from oracles.noise import Noise
+
+
+def bring_up(rig: Rig, stack: ExitStack) -> tuple[Differential, ThreadPoolExecutor]:
+    """The comparison, its noise not yet measured, and the pool in which further servers may be started."""
+    # Called last: whatever still waits in the pools is answered, or ended, before the servers are.
+    stack.callback(rig.stop)
+    reference_pool = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="reference"))
+    start_pool = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="start"))
+    target, reference = rig.start(start_pool)
+    stack.callback(reference.close)
+    return Differential(target, reference, Noise(()), pool=reference_pool), start_pool
