@@ -12,14 +12,12 @@ from fuzzer.clock import Clock
 from fuzzer.coverage import tally
 from fuzzer.differential import Differential, Pending
 from fuzzer.rig import Rig
-from oracles.accounting import reuse_lost
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
 from reports.record import FindingRecord, LostReuse, Requests, Reuse, RunRecord, Sample, SuspectRecord
 from reports.series import thinned
 from scenarios.operations import kind
-from scenarios.story import story_lines
 
 _SAVE_EVERY_S = 2.0
 
@@ -42,7 +40,6 @@ class Ledger:
         self._sink = sink
         self._save = save
         self._saved_s = 0.0
-        self._kept_lost: dict[str, LostReuse] = {}
         self._unexplained: list[str] = []
         self._baseline = baseline
         self._earlier_s = record.elapsed_s
@@ -88,22 +85,13 @@ class Ledger:
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
         asked, answered = differential.counts.target, differential.reference.requests
         record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
-        self._lost(pending)
         self._told(record)
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
             self.save()
 
-    def _lost(self, pending: Pending) -> None:
-        """Keep the first reuse that was lost with each kind of operation, and count the others."""
-        for at, operation in enumerate(pending.plan.operations[: len(pending.ours.steps)]):
-            tokens = reuse_lost(pending.ours, at)
-            if tokens is None:
-                continue
-            lost = LostReuse(at + 1, tokens, story_lines(pending.plan))
-            kept = self._kept_lost.get(kind(operation), lost)
-            times = kept.times + 1 if kind(operation) in self._kept_lost else 1
-            self._kept_lost[kind(operation)] = msgspec.structs.replace(kept, times=times)
-            self.record.reuse_lost = list(self._kept_lost.values())
+    def lost(self, lost: list[LostReuse]) -> None:
+        """All reuse that was lost so far."""
+        self.record.reuse_lost = lost
 
     def _told(self, record: RunRecord) -> None:
         now, reuse, total = self.now(), record.reuse, record.requests

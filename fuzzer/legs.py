@@ -23,19 +23,22 @@ class Leg(msgspec.Struct, frozen=True):
 
 
 def legs(scenarios: Sequence[Scenario], seed: int, *, can_start: bool) -> Iterator[Leg]:
-    """The default setting first, then settings at random; the default alone where no other can be started."""
+    """The default setting first, then settings at random; the default alone where no other can be started.
+
+    A leg without an end is followed by others all the same, should whoever runs it leave it early.
+    """
     mine = tuple(scenarios)
     settings = _settings(scenarios)
-    if not can_start or settings == [()]:
+    if not can_start:
         yield Leg(seed, (), None, mine)
         return
     rng = random.Random(seed)
     if () in settings:
-        yield Leg(seed, (), _FIRST, mine)
+        yield Leg(seed, (), _FIRST if len(settings) > 1 else None, mine)
     number = 0
     while True:
         number += 1
-        yield Leg(seed + number * 7919, rng.choice(settings), _ROUNDS, mine)
+        yield Leg(seed + number * 7919, rng.choice(settings), _ROUNDS if len(settings) > 1 else None, mine)
 
 
 def _settings(scenarios: Sequence[Scenario]) -> list[tuple[str, ...]]:

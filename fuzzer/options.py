@@ -30,6 +30,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     ca_file: Path | None = None
     server_flags: tuple[str, ...] = ()
     """For the launched server, in its own spelling."""
+    wheel: Path | None = None
+    """A folder with another xllamacpp wheel than the installed one; the benchmark's, no flag sets it."""
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -17,12 +18,14 @@ from fuzzer.campaign import Exploration
 from fuzzer.clock import Clock
 from fuzzer.corpus import NOTHING as EMPTY
 from fuzzer.corpus import Corpus, Entry, lacks_for, still_reuses
-from fuzzer.differential import Differential, Outcome
+from fuzzer.differential import Differential, Outcome, Pending
 from fuzzer.errors import CannotJudge, UsageError
 from fuzzer.interrupts import Interruption
 from fuzzer.ledger import Ledger
 from fuzzer.legs import Leg, legs
+from fuzzer.lost_reuse import LostReuseWatch
 from fuzzer.options import RunOptions
+from fuzzer.quieting import Quieting
 from fuzzer.rig import Rig
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.triage import Case, Duplicate, Rounding, Triage
@@ -66,6 +69,8 @@ class Run:
         self._ledger = Ledger(self.record, rig, self._clock, sink, save, given.baseline)
         self._known = [finding.necessary for finding in self.record.findings]
         self._ids = {finding.id for finding in self.record.findings}
+        self._quieting = Quieting(rig.switches if rig.takes_settings else {})
+        self._losses = LostReuseWatch(out_of_time=self._enough, elapsed=self._ledger.now)
 
     def execute(self) -> RunRecord:
         """Run to the end; the servers that were started are gone afterwards."""
@@ -95,7 +100,7 @@ class Run:
         for leg in legs(scenarios, self._seed, can_start=self._rig.takes_settings):
             if self._enough() or self._found_enough():
                 break
-            self._run_leg(leg, differential, start_pool)
+            self._run_leg(self._quieted(leg), differential, start_pool)
             self._interruption.check()
 
     @property
@@ -133,22 +138,36 @@ class Run:
     def _triage(self, lab: Lab) -> Triage:
         return Triage(lab, self._rig.numerics, self._ids, out_of_time=self._clock.over, elapsed=self._ledger.now)
 
+    def _quieted(self, leg: Leg) -> Leg:
+        """The leg on a server that keeps the known bugs away which its plans cannot avoid."""
+        flags = self._quieting.flags(self.record.findings, random.Random(leg.seed))
+        return msgspec.structs.replace(leg, setting=leg.setting + flags)
+
     def _run_leg(self, leg: Leg, first: Differential, start_pool: ThreadPoolExecutor) -> None:
         with ExitStack() as stack:
             differential = self._with_setting(leg, first, stack)
+            if differential is None:
+                return
             start = partial(self._rig.start_fresh, setting=leg.setting) if self._rig.can_start else None
             lab = Lab(differential, start, start_pool)
             stack.callback(lab.close)
             self._hunt(leg, differential, lab)
 
-    def _with_setting(self, leg: Leg, first: Differential, stack: ExitStack) -> Differential:
-        """The comparison against a target with the leg's setting; the first one serves the default."""
+    def _with_setting(self, leg: Leg, first: Differential, stack: ExitStack) -> Differential | None:
+        """The comparison against a target with the leg's setting, the first one for the default; None if it is useless.
+
+        With some settings nothing is ever reused, and a leg would test nothing.
+        """
         if not leg.setting:
             return first
         target = self._rig.start_fresh(setting=leg.setting)
         stack.callback(target.close)
         differential = first.on(target)
-        differential.noise = calibrate(differential, self._rig.numerics, self._interruption.check).noise
+        calibration = calibrate(differential, self._rig.numerics, self._interruption.check)
+        if calibration.hits == 0:
+            self._quieting.useless(leg.setting)
+            return None
+        differential.noise = calibration.noise
         self._ledger.measured(differential.noise, leg.setting)
         return differential
 
@@ -160,14 +179,20 @@ class Run:
             leg.seed,
             self._known,
             enough=self._enough,
-            ran=partial(self._ledger.ran, differential),
+            ran=partial(self._ran, differential, leg),
         )
         triage = self._triage(lab)
+        loud = self._quieting.loud(self.record.findings)
         while (suspected := exploration.next_suspect(leg.rounds)) is not None:
             self._investigate(leg, triage, suspected[0], suspected[1].name)
             self._ledger.tell_notices()
-            if self._found_enough():
+            if self._found_enough() or self._quieting.loud(self.record.findings) != loud:
                 break
+
+    def _ran(self, differential: Differential, leg: Leg, pending: Pending) -> None:
+        self._ledger.ran(differential, pending)
+        self._losses.look(differential, pending, leg.setting)
+        self._ledger.lost(self._losses.kept)
 
     def _found_enough(self) -> bool:
         return self._options.fail_fast and any(not finding.known for finding in self.record.findings)

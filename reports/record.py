@@ -234,7 +234,7 @@ class CellRecord(msgspec.Struct, frozen=True):
     flags: str = ""
 
 
-class LostReuse(msgspec.Struct, frozen=True):
+class LostReuse(msgspec.Struct):
     """A hit that had to come and did not: not wrong, but the same bookkeeping."""
 
     step: int
@@ -242,7 +242,14 @@ class LostReuse(msgspec.Struct, frozen=True):
     """Prompt tokens that could have been reused."""
     story: list[str]
     times: int = 1
-    """How often a step of this kind lost its reuse in the run; the story is the first one's."""
+    """How often reuse was lost in this way in the run; plan and story are the first one's, reduced."""
+    promise: str = ""
+    """Why the hit had to come."""
+    prologue: tuple[Operation, ...] = ()
+    plan: tuple[Operation, ...] = ()
+    settings: list[str] = []
+    """Flags of the server beyond those of the run's settings."""
+    found_s: float | None = None
 
 
 class RunRecord(msgspec.Struct, kw_only=True):

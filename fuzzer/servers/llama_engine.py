@@ -63,7 +63,7 @@ class LlamaInstallation:
 
     def connect(self, url: str) -> LlamaServer:
         """The adapter for a server that we started."""
-        version = None if self._options.binary is not None else engine_version()
+        version = None if self._options.binary is not None else engine_version(self._options.wheel)
         return LlamaServer(url, version=version, shape=self._files.shape, admin=True)
 
     connect_reference = connect
@@ -91,7 +91,9 @@ class LlamaInstallation:
 
     def _launch(self, flags: LlamaFlags) -> LaunchedServer:
         binary = self._options.binary
-        return launch_binary(binary, flags.argv()) if binary is not None else launch_embedded(flags.argv())
+        if binary is not None:
+            return launch_binary(binary, flags.argv())
+        return launch_embedded(flags.argv(), wheel=self._options.wheel)
 
 
 def _attach(url: str, options: ServerOptions) -> LlamaServer:

@@ -6,6 +6,7 @@ import msgspec
 
 from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
+from fuzzer.triage.trials import Trials
 from oracles.arms import own_spelling, with_setting
 from oracles.attribution import Element, StaleSource, ablations, donors, inherent, relation, spelling_of
 from oracles.judgement import Oracle
@@ -29,13 +30,13 @@ class Explanation(msgspec.Struct, frozen=True):
     """Every element that was tried, also those that can go."""
 
 
-def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Explanation:
+def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome, trials: Trials) -> Explanation:
     """Ablate each element and name the stale source; ``outcome`` is a run of ``plan`` that was wrong."""
-    source = stale_source(live, plan, wrong, outcome)
+    source = stale_source(live, plan, wrong, outcome, trials)
     candidates = _candidates(plan, wrong, outcome)
     donor = source.step if source is not None else next(iter(candidates), None)
     tried = [
-        (ablation.element, not wrong_again(live, ablation.plan, ablation.step))
+        (ablation.element, not wrong_again(live, ablation.plan, ablation.step, trials))
         for ablation in ablations(plan, wrong, donor)
     ]
     necessary = [element for element, clean in tried if clean] + inherent(plan, wrong)
@@ -59,39 +60,38 @@ def _relation(outcome: Outcome, donor: int | None, wrong: int) -> list[Element]:
     return [found] if found is not None else []
 
 
-def mitigations(lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str, ...]]) -> tuple[Mitigation, ...]:
+def mitigations(
+    lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str, ...]], trials: Trials
+) -> tuple[Mitigation, ...]:
     """Try each switch (words for a reader, flags for the server) on a fresh server of ours; none on another's."""
     if not lab.has_fresh:
         return ()
-    return tuple(Mitigation(words, _clean_with(lab, plan, wrong, flags)) for words, flags in switches.items())
+    return tuple(Mitigation(words, _clean_with(lab, plan, wrong, flags, trials)) for words, flags in switches.items())
 
 
-def stale_source(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> StaleSource | None:
+def stale_source(live: Differential, plan: Plan, wrong: int, outcome: Outcome, trials: Trials) -> StaleSource | None:
     """The earlier step whose environment decides the wrong answer: right at the request's own, another at a third."""
     environments = entitlements(plan)
     for step in _candidates(plan, wrong, outcome):
         environment = environments[step]
-        if environment is not None and environment != environments[wrong] and _decides(live, plan, wrong, step):
+        if environment is not None and environment != environments[wrong] and _decides(live, plan, wrong, step, trials):
             return StaleSource(step, environment)
     return None
 
 
-def wrong_again(live: Differential, plan: Plan, step: int) -> bool:
-    """Whether a step is wrong; in the best of some runs where timing decides."""
-    return any(not live.run(plan).arm(step).clean for _ in range(_RUNS if plan.overlaps else 1))
+def wrong_again(live: Differential, plan: Plan, step: int, trials: Trials) -> bool:
+    """Whether a step is wrong; in any of the runs where timing decides."""
+    return any(not live.run(plan).arm(step).clean for _ in range(trials.of if plan.overlaps else 1))
 
 
-_RUNS = 4
-
-
-def _decides(live: Differential, plan: Plan, wrong: int, step: int) -> bool:
-    if wrong_again(live, with_setting(plan, step, own_spelling(plan, wrong)), wrong):
+def _decides(live: Differential, plan: Plan, wrong: int, step: int, trials: Trials) -> bool:
+    if wrong_again(live, with_setting(plan, step, own_spelling(plan, wrong)), wrong, trials):
         return False
     third = _third_scales(plan, wrong, step)
     if third is None:
         return True
     setting = msgspec.structs.replace(own_spelling(plan, step), scales=third)
-    return wrong_again(live, with_setting(plan, step, setting), wrong)
+    return wrong_again(live, with_setting(plan, step, setting), wrong, trials)
 
 
 def _third_scales(plan: Plan, wrong: int, step: int) -> tuple[AdapterScale, ...] | None:
@@ -108,6 +108,6 @@ def _candidates(plan: Plan, wrong: int, outcome: Outcome) -> list[int]:
     return [step for step in donors(outcome.ours, wrong) if step not in grown] or list(grown)
 
 
-def _clean_with(lab: Lab, plan: Plan, wrong: int, flags: tuple[str, ...]) -> bool:
+def _clean_with(lab: Lab, plan: Plan, wrong: int, flags: tuple[str, ...], trials: Trials) -> bool:
     with lab.fresh(*flags) as fresh:
-        return not wrong_again(fresh, plan, wrong)
+        return not wrong_again(fresh, plan, wrong, trials)
