@@ -32,9 +32,10 @@ class Comparison(msgspec.Struct, frozen=True):
         """Largest |delta logprob| over all compared positions."""
         return max(self.deltas, default=0.0)
 
-    def first_above(self, bound: float) -> int | None:
-        """First position whose distributions differ by more than ``bound``."""
-        return next((at for at, delta in enumerate(self.deltas) if delta > bound), None)
+    def first_above(self, bound: float, decoded: float | None = None) -> int | None:
+        """First position whose distributions differ by more than ``bound``, after the first one than ``decoded``."""
+        later = bound if decoded is None else decoded
+        return next((at for at, delta in enumerate(self.deltas) if delta > (later if at else bound)), None)
 
 
 def compare(target: Observation, reference: Observation) -> Comparison:

@@ -68,7 +68,7 @@ def _judge_step(at: int, ours: Step, theirs: Step, noise: Noise, trace: Trace) -
     missing = ours.asked - len(ours.outcome.positions)
     if missing and not ours.aborted:
         return Suspect(at, Oracle.HEALTH, reason=f"{ours.asked - missing} tokens for {ours.asked} asked")
-    return _judge_answer(at, ours, ours.outcome, theirs.outcome, noise.bound(situation(trace, at)))
+    return _judge_answer(at, ours, ours.outcome, theirs.outcome, noise, situation(trace, at))
 
 
 def _judge_failure(at: int, ours: Step, failure: Failure, theirs: Step) -> Suspect | None:
@@ -78,14 +78,17 @@ def _judge_failure(at: int, ours: Step, failure: Failure, theirs: Step) -> Suspe
     return Suspect(at, Oracle.HEALTH, reason=failure.reason) if broke or answered else None
 
 
-def _judge_answer(at: int, step: Step, ours: Observation, theirs: Observation, bound: float) -> Suspect | None:
+def _judge_answer(
+    at: int, step: Step, ours: Observation, theirs: Observation, noise: Noise, situation: Situation
+) -> Suspect | None:
     comparison = compare(ours, theirs)
-    position = comparison.first_above(bound)
+    position = comparison.first_above(noise.bound(situation), noise.decoded(situation))
     oracle = Oracle.LOGPROBS
     if position is None:
         position, oracle = comparison.parted, Oracle.TOKENS
-        if position is None or step.sampling != "plain" or comparison.gap <= 2 * bound:
+        if position is None or step.sampling != "plain" or comparison.gap <= 2 * noise.decoded(situation):
             return None
+    bound = noise.decoded(situation) if position else noise.bound(situation)
     return Suspect(at, oracle, position, comparison.delta, bound, ours.reused, ours.computed)
 
 
@@ -112,7 +115,7 @@ def near_tie(ours: Step, theirs: Observation, noise: Noise) -> NearTie | None:
     comparison = compare(ours.outcome, theirs)
     if comparison.parted is None:
         return None
-    bound = noise.bound(Situation(tail_of(ours.outcome.reused, ours.outcome.computed)))
+    bound = noise.decoded(Situation(tail_of(ours.outcome.reused, ours.outcome.computed)))
     if comparison.gap > 2 * bound or comparison.delta > bound:
         return None
     return NearTie(comparison.parted)

@@ -73,6 +73,10 @@ class Noise(msgspec.Struct, frozen=True):
                 return known.bound
         return max((known.bound for known in self.bounds), default=LEAST)
 
+    def decoded(self, situation: Situation) -> float:
+        """The bound of an answer's later tokens: whatever the prompt's class, each was computed as a tail of one."""
+        return max(self.bound(situation), self.bound(Situation(Tail.ONE, situation.beside)))
+
     def widened(self, samples: Iterable[tuple[Situation, float]]) -> Noise:
         """These bounds with further samples of legal computation taken in."""
         seen = {known.situation: known for known in self.bounds}

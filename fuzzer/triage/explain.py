@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from fuzzer.differential import Differential, Outcome
+from fuzzer.differential import Outcome
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.trials import Trials
+from fuzzer.triage.trials import Run, Trials
 from oracles.arms import own_spelling, with_setting
 from oracles.attribution import Element, StaleSource, ablations, donors, inherent, relation, spelling_of
 from oracles.judgement import Oracle
@@ -30,19 +30,20 @@ class Explanation(msgspec.Struct, frozen=True):
     """Every element that was tried, also those that can go."""
 
 
-def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome, trials: Trials) -> Explanation:
+def explain(
+    run: Run, plan: Plan, wrong: int, outcome: Outcome, trials: Trials, *, spelled_adapters: int = 0
+) -> Explanation:
     """Ablate each element and name the stale source; ``outcome`` is a run of ``plan`` that was wrong."""
-    source = stale_source(live, plan, wrong, outcome, trials)
+    source = stale_source(run, plan, wrong, outcome, trials)
     candidates = _candidates(plan, wrong, outcome)
     donor = source.step if source is not None else next(iter(candidates), None)
     tried = [
-        (ablation.element, not wrong_again(live, ablation.plan, ablation.step, trials))
+        (ablation.element, not wrong_again(run, ablation.plan, ablation.step, trials))
         for ablation in ablations(plan, wrong, donor)
     ]
     necessary = [element for element, clean in tried if clean] + inherent(plan, wrong)
     necessary += _relation(outcome, donor, wrong)
-    capabilities = live.target.server.capabilities
-    spelling = spelling_of(plan.operations[wrong], capabilities.adapters if capabilities.request_scales else 0)
+    spelling = spelling_of(plan.operations[wrong], spelled_adapters)
     if spelling is not None and len(plan.operations) == 1:
         necessary.append(spelling)
     table = tuple(AblationRecord(element, clean) for element, clean in tried)
@@ -69,29 +70,29 @@ def mitigations(
     return tuple(Mitigation(words, _clean_with(lab, plan, wrong, flags, trials)) for words, flags in switches.items())
 
 
-def stale_source(live: Differential, plan: Plan, wrong: int, outcome: Outcome, trials: Trials) -> StaleSource | None:
+def stale_source(run: Run, plan: Plan, wrong: int, outcome: Outcome, trials: Trials) -> StaleSource | None:
     """The earlier step whose environment decides the wrong answer: right at the request's own, another at a third."""
     environments = entitlements(plan)
     for step in _candidates(plan, wrong, outcome):
         environment = environments[step]
-        if environment is not None and environment != environments[wrong] and _decides(live, plan, wrong, step, trials):
+        if environment is not None and environment != environments[wrong] and _decides(run, plan, wrong, step, trials):
             return StaleSource(step, environment)
     return None
 
 
-def wrong_again(live: Differential, plan: Plan, step: int, trials: Trials) -> bool:
+def wrong_again(run: Run, plan: Plan, step: int, trials: Trials) -> bool:
     """Whether a step is wrong; in any of the runs where timing decides."""
-    return any(not live.run(plan).arm(step).clean for _ in range(trials.of if plan.overlaps else 1))
+    return any(not run(plan).arm(step).clean for _ in range(trials.of if plan.overlaps else 1))
 
 
-def _decides(live: Differential, plan: Plan, wrong: int, step: int, trials: Trials) -> bool:
-    if wrong_again(live, with_setting(plan, step, own_spelling(plan, wrong)), wrong, trials):
+def _decides(run: Run, plan: Plan, wrong: int, step: int, trials: Trials) -> bool:
+    if wrong_again(run, with_setting(plan, step, own_spelling(plan, wrong)), wrong, trials):
         return False
     third = _third_scales(plan, wrong, step)
     if third is None:
         return True
     setting = msgspec.structs.replace(own_spelling(plan, step), scales=third)
-    return wrong_again(live, with_setting(plan, step, setting), wrong, trials)
+    return wrong_again(run, with_setting(plan, step, setting), wrong, trials)
 
 
 def _third_scales(plan: Plan, wrong: int, step: int) -> tuple[AdapterScale, ...] | None:
@@ -110,4 +111,4 @@ def _candidates(plan: Plan, wrong: int, outcome: Outcome) -> list[int]:
 
 def _clean_with(lab: Lab, plan: Plan, wrong: int, flags: tuple[str, ...], trials: Trials) -> bool:
     with lab.fresh(*flags) as fresh:
-        return not wrong_again(fresh, plan, wrong, trials)
+        return not wrong_again(fresh.run, plan, wrong, trials)

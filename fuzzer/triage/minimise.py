@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
 from fuzzer.differential import Outcome
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.reduce import Reduction
-from fuzzer.triage.trials import ONCE, Trials, trials_of, tried, wrong_step
+from fuzzer.triage.trials import ONCE, Run, Trials, trials_of, tried, wrong_step
 from oracles.judgement import Oracle
 from scenarios.plans import Plan, joined
 
@@ -35,14 +36,14 @@ class Recurrence:
 
     def __init__(
         self,
-        run: Callable[[Plan], Outcome],
+        run: Run,
         shown: Outcome,
         oracle: Oracle,
         trials: Trials,
         out_of_time: Callable[[], bool],
     ) -> None:
         self.trials = trials
-        self._run = run
+        self.run = run
         self._shown = shown
         self._oracle = oracle
         self._reduction = Reduction(self._shows, out_of_time=out_of_time)
@@ -55,8 +56,12 @@ class Recurrence:
         """Reduced to its end."""
         return self._ended(self._reduction.reduce(self._shown.plan))
 
+    def shown_by(self, run: Run) -> bool:
+        """Whether the plan as it is by now shows the divergence elsewhere."""
+        return wrong_step(tried(run, self._shown.plan, self._oracle, self.trials), self._oracle) is not None
+
     def _shows(self, plan: Plan) -> int | None:
-        outcome = tried(self._run, plan, self._oracle, self.trials)
+        outcome = tried(self.run, plan, self._oracle, self.trials)
         step = wrong_step(outcome, self._oracle)
         if step is not None:
             self._shown = outcome
@@ -64,15 +69,14 @@ class Recurrence:
 
     def _ended(self, plan: Plan) -> Minimal | None:
         if self._shown.plan != plan:
-            self._shown = tried(self._run, plan, self._oracle, self.trials)
+            self._shown = tried(self.run, plan, self._oracle, self.trials)
         wrong = wrong_step(self._shown, self._oracle)
         return None if wrong is None else Minimal(self._shown, wrong, self._reduction.complete)
 
 
-def recurrence(lab: Lab, outcome: Outcome, out_of_time: Callable[[], bool]) -> Recurrence | None:
-    """The divergence of ``outcome`` shown again, on the live target or after its history on a fresh one."""
+def on_live(lab: Lab, outcome: Outcome, out_of_time: Callable[[], bool]) -> Recurrence | None:
+    """The divergence of ``outcome`` shown again on the live target."""
     oracle = outcome.suspects[0].oracle
-    history = lab.live.before(outcome.plan)
     shown = outcome
 
     def shows() -> bool:
@@ -83,26 +87,27 @@ def recurrence(lab: Lab, outcome: Outcome, out_of_time: Callable[[], bool]) -> R
         return found
 
     trials = trials_of(outcome.plan, shows)
-    if trials is not None:
-        return Recurrence(lab.live.run, shown, oracle, trials, out_of_time)
-    return _after_history(lab, outcome, history, oracle, out_of_time)
+    return Recurrence(lab.live.run, shown, oracle, trials, out_of_time) if trials is not None else None
 
 
-def _after_history(
-    lab: Lab, outcome: Outcome, history: list[Plan], oracle: Oracle, out_of_time: Callable[[], bool]
+def after_history(
+    lab: Lab, outcome: Outcome, history: list[Plan], out_of_time: Callable[[], bool]
 ) -> Recurrence | None:
-    """A plan that fails only after the plans before it: replay those on a fresh server and reduce all of it."""
-
-    def run(plan: Plan) -> Outcome:
-        with lab.fresh() as fresh:
-            return fresh.run(plan)
-
+    """A plan that fails only after the plans before it: those replayed on a fresh server, all of it to be reduced."""
+    oracle = outcome.suspects[0].oracle
     for count in _HISTORY_STEPS:
         if out_of_time() or not lab.has_fresh:
             return None
-        again = run(joined([*history[-count:], outcome.plan]))
+        again = on_fresh(lab, joined([*history[-count:], outcome.plan]))
         if wrong_step(again, oracle) is not None:
-            return Recurrence(run, again, oracle, ONCE, out_of_time)
+            return Recurrence(partial(on_fresh, lab), again, oracle, ONCE, out_of_time)
         if count >= len(history):
             return None
     return None
+
+
+def on_fresh(lab: Lab, plan: Plan) -> Outcome:
+    """Run a plan on a server that nothing was asked of yet; the next such one is being started meanwhile."""
+    with lab.fresh() as fresh:
+        lab.expect(1)
+        return fresh.run(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import msgspec
 
@@ -14,7 +15,7 @@ from fuzzer.triage.account import answer_of, situation_of, unreduced, wire_alone
 from fuzzer.triage.confirm import Confirmation, Noisy, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.minimise import Minimal, recurrence
+from fuzzer.triage.minimise import Minimal, Recurrence, after_history, on_fresh, on_live
 from fuzzer.triage.trials import Trials, family
 from oracles.arms import own_spelling
 from oracles.attribution import fingerprint
@@ -99,14 +100,35 @@ class Triage:
         """Reduce, explain, confirm."""
         if self._is_rounding(outcome):
             return Rounding()
-        again = recurrence(self._lab, outcome, self._out_of_time)
+        history = self._lab.live.before(outcome.plan)
+        again = on_live(self._lab, outcome, self._out_of_time)
+        known = self._outlined(again, case)
+        if known is not None:
+            return known
+        if again is None or not self._comes_back_fresh(again):
+            again = after_history(self._lab, outcome, history, self._out_of_time)
+            known = self._outlined(again, case)
         if again is None:
             return _unconfirmed(outcome, outcome.suspects[0], "did not come back on fresh roots or a fresh server")
-        # What is met again and again costs no more than it takes to know it.
-        known = self._named(again.outline(), again.trials, case)
-        if known is not None and known.id in self._known:
-            return Duplicate(known.id)
-        named = self._named(again.minimal(), again.trials, case)
+        return known or self._followed(again, outcome, case)
+
+    def _comes_back_fresh(self, again: Recurrence) -> bool:
+        """Whether what comes back on the live target does so on a fresh one; the live one is restarted if not."""
+        if not self._lab.has_fresh or again.shown_by(partial(on_fresh, self._lab)):
+            return True
+        # What an earlier plan left in the server would be blamed on every later one.
+        self._lab.live.target.restart()
+        return False
+
+    def _outlined(self, again: Recurrence | None, case: Case) -> Duplicate | None:
+        """What is met again and again costs no more than it takes to know it."""
+        named = self._named(again, again.outline(), case) if again is not None else None
+        return Duplicate(named.id) if named is not None and named.id in self._known else None
+
+    def _followed(
+        self, again: Recurrence, outcome: Outcome, case: Case
+    ) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
+        named = self._named(again, again.minimal(), case)
         if named is None:
             return _unconfirmed(outcome, outcome.suspects[0], "did not come back once it was reduced")
         if self._out_of_time():
@@ -116,10 +138,12 @@ class Triage:
             return Duplicate(named.id)
         return self._confirm(named, again.trials, outcome, case)
 
-    def _named(self, minimal: Minimal | None, trials: Trials, case: Case) -> _Named | None:
+    def _named(self, again: Recurrence, minimal: Minimal | None, case: Case) -> _Named | None:
         if minimal is None:
             return None
-        why = explain(self._lab.live, minimal.plan, minimal.wrong, minimal.outcome, trials)
+        adapters = _spelled_adapters(self._lab.live.target.server)
+        plan, wrong = minimal.plan, minimal.wrong
+        why = explain(again.run, plan, wrong, minimal.outcome, again.trials, spelled_adapters=adapters)
         oracle = minimal.outcome.suspects[0].oracle
         return _Named(fingerprint(case.engine, family(oracle), why.necessary), minimal, why)
 

@@ -11,6 +11,9 @@ from fuzzer.differential import Outcome
 from oracles.judgement import Oracle
 from scenarios.plans import Plan
 
+Run = Callable[[Plan], Outcome]
+"""Runs a plan on both servers, on fresh roots."""
+
 _MOST = 12
 _SURE = 2.3
 """Runs, in units of one over the rate, of which all are silent in one case of ten."""
@@ -41,7 +44,7 @@ def trials_of(plan: Plan, shows: Callable[[], bool]) -> Trials | None:
     return Trials(1, min(_MOST, math.ceil(_SURE * len(seen) / sum(seen))))
 
 
-def tried(run: Callable[[Plan], Outcome], plan: Plan, oracle: Oracle, trials: Trials) -> Outcome:
+def tried(run: Run, plan: Plan, oracle: Oracle, trials: Trials) -> Outcome:
     """A run that shows the divergence, if enough of them do; else one that does not, where there is one."""
     if not plan.overlaps:
         return run(plan)
