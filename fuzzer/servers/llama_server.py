@@ -35,6 +35,7 @@ _TASKS: dict[Task, tuple[str, Any]] = {
         {"messages": [{"role": "user", "content": "a b c"}], "max_tokens": 2, "temperature": 0},
     ),
 }
+_MALFORMED = 400
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _REQUESTS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repeat_penalty": 1.5, "repeat_last_n": 64, "presence_penalty": 0.5},
@@ -236,10 +237,14 @@ class LlamaServer:
         return [*scales, "save", "restore", "erase"]
 
     def _allows(self, task: Task) -> bool:
+        """Whether the route of a task is there, told from how it refuses an empty body.
+
+        The task itself would leave state behind that no plan tells of: a chat leaves checkpoints that later prompts get.
+        """
         try:
-            self.perform(Other(task))
-        except RequestRefused:
-            return False
+            self._connection.post(_TASKS[task][0], {})
+        except RequestRefused as refusal:
+            return refusal.status == _MALFORMED
         return True
 
     def _vocabulary(self) -> int:
