@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from fuzzer.differential import Differential, Pending
 from fuzzer.triage.reduce import Reduction
-from oracles.lost_reuse import Loss, Promise, losses, unpinned
+from oracles.lost_reuse import Loss, Promise, control, kept, losses
 from oracles.observations import Trace
 from reports.record import LostReuse
 from scenarios.plans import Plan
@@ -63,10 +63,6 @@ class LostReuseWatch:
 def _broken(differential: Differential, plan: Plan, trace: Trace) -> Iterator[Loss]:
     """The losses of a run that no lawful choice of the server explains."""
     for loss in losses(plan, trace):
-        if loss.promise is not Promise.PINNED or _found_unpinned(differential, plan, loss.step):
+        arm = control(plan, loss)
+        if arm is None or kept(loss, differential.run(arm[0]).ours, arm[1]):
             yield loss
-
-
-def _found_unpinned(differential: Differential, plan: Plan, step: int) -> bool:
-    answer = differential.run(unpinned(plan, step)).ours.steps[step].observation
-    return answer is not None and bool(answer.reused)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -95,9 +95,9 @@ class Run:
         calibration = calibrate(differential, self._rig.numerics, self._interruption.check)
         differential.noise = calibration.noise
         self._ledger.calibrated(calibration)
-        scenarios = self._scenarios(differential)
+        able, special = self._scenarios(differential)
         self._replay_corpus(differential, start_pool)
-        for leg in legs(scenarios, self._seed, can_start=self._rig.takes_settings):
+        for leg in legs(able, self._seed, can_start=self._rig.takes_settings, special=special):
             if self._enough() or self._found_enough():
                 break
             self._run_leg(self._quieted(leg), differential, start_pool)
@@ -173,6 +173,8 @@ class Run:
 
     def _hunt(self, leg: Leg, differential: Differential, lab: Lab) -> None:
         scenarios = [one for one in leg.scenarios if one.missing(differential.target.server.capabilities) is None]
+        if not scenarios:
+            return
         exploration = Exploration(
             differential,
             scenarios,
@@ -197,18 +199,20 @@ class Run:
     def _found_enough(self) -> bool:
         return self._options.fail_fast and any(not finding.known for finding in self.record.findings)
 
-    def _scenarios(self, differential: Differential) -> list[Scenario]:
-        """The scenarios asked for, or all that this server can run but the controls."""
+    def _scenarios(self, differential: Differential) -> tuple[list[Scenario], list[Scenario]]:
+        """The scenarios asked for, or all but the controls: what this server can run, and what it can when set so."""
         capabilities = differential.target.server.capabilities
         asked = [scenario for name in self._options.scenarios if (scenario := by_name(name)) is not None]
         chosen = asked or [scenario for scenario in SCENARIOS if not scenario.control]
         lacking = {scenario.name: lacks for scenario in chosen if (lacks := scenario.missing(capabilities)) is not None}
-        self.record.not_exercised |= lacking
+        set_up = [one for one in chosen if one.settings and () not in one.settings and self._rig.takes_settings]
+        special = [one for one in set_up if one.name in lacking]
+        self.record.not_exercised |= {name: why for name, why in lacking.items() if name not in _names(special)}
         able = [scenario for scenario in chosen if scenario.name not in lacking]
-        if not able:
+        if not able and not special:
             raise CannotJudge("; ".join(f"{name}: {why}" for name, why in lacking.items()))
-        self.record.scenarios = [scenario.name for scenario in able]
-        return able
+        self.record.scenarios = _names([*able, *special])
+        return able, special
 
     def _investigate(self, leg: Leg, triage: Triage, outcome: Outcome, scenario: str) -> None:
         suspect = outcome.suspects[0]
@@ -234,6 +238,10 @@ class Run:
     def _enough(self) -> bool:
         most = self._options.max_steps
         return self._clock.over() or (most is not None and self.record.steps >= most)
+
+
+def _names(scenarios: Sequence[Scenario]) -> list[str]:
+    return [scenario.name for scenario in scenarios]
 
 
 def _begun(options: RunOptions, earlier: RunRecord | None) -> RunRecord:

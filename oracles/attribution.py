@@ -67,6 +67,7 @@ class Element(StrEnum):
     RESTORE = "restore"
     ERASE = "erase"
     SLEEP = "sleep"
+    RESTART = "restart"
     RELOAD_WEIGHTS = "reload_weights"
     OTHER_TASK = "other"
 

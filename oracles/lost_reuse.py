@@ -10,7 +10,7 @@ import msgspec
 from oracles.accounting import shared_with
 from oracles.observations import Done, Step, Trace
 from scenarios.operations import Complete, Operation, Restore, Save
-from scenarios.plans import Plan, replaced
+from scenarios.plans import Plan, references, replaced
 
 _LEAST = 4
 """Tokens in common below which nothing is promised."""
@@ -22,35 +22,46 @@ class Promise(StrEnum):
     AGAIN = "asked again"
     """Right after a request of the same environment with most of the prompt the same."""
     RESTORED = "restored from a file"
-    """Right after the state of such a request was restored into the slot."""
+    """Right after the state of such a request was restored into the slot; as much as without save and restore."""
     PINNED = "pinned to another slot"
-    """After such a request lost its slot; promised only where the server finds it for a request that is not pinned."""
+    """After such a request lost its slot; as much as the server finds for a request that is not pinned."""
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """A request that computed all of its prompt although ``tokens`` of it were promised."""
+    """A request that reused less than half of the ``tokens`` that were promised, or nothing when asked again."""
 
     step: int
+    lender: int
+    """The earlier step that the tokens are of."""
     tokens: int
     promise: Promise
 
 
 def losses(plan: Plan, trace: Trace) -> list[Loss]:
-    """The losses of a run, one a step; those of ``PINNED`` still have to be tried with ``unpinned``."""
+    """The losses of a run, one a step; each still has to be tried with its ``control``, where there is one."""
     found = (_loss(plan.operations, trace, at) for at in range(1, min(len(plan.operations), len(trace.steps))))
     return [loss for loss in found if loss is not None]
 
 
-def unpinned(plan: Plan, step: int) -> Plan:
-    """The plan with one request left to the server's choice of a slot."""
-    request = plan.operations[step]
-    assert isinstance(request, Complete)
-    return replaced(plan, step, msgspec.structs.replace(request, slot=None))
+def control(plan: Plan, loss: Loss) -> tuple[Plan, int] | None:
+    """The plan without the pin, or the two requests alone, and the step that has to reuse more there."""
+    if loss.promise is Promise.AGAIN:
+        return None
+    mine = _unpinned(plan.operations[loss.step])
+    if loss.promise is Promise.PINNED:
+        return replaced(plan, loss.step, mine), loss.step
+    return Plan((_unpinned(plan.operations[loss.lender]), mine), plan.prologue), 1
+
+
+def kept(loss: Loss, trace: Trace, step: int) -> bool:
+    """Whether the control's run shows that more could be reused."""
+    answer = trace.steps[step].observation
+    return answer is not None and 2 * (answer.reused or 0) >= loss.tokens
 
 
 def _loss(operations: Sequence[Operation], trace: Trace, at: int) -> Loss | None:
     mine = trace.steps[at]
-    if mine.observation is None or mine.observation.reused != 0 or mine.environment is None:
+    if mine.observation is None or mine.observation.reused is None or mine.environment is None:
         return None
     for promise, lender in (
         (Promise.AGAIN, _just_asked(operations, trace, at)),
@@ -58,9 +69,14 @@ def _loss(operations: Sequence[Operation], trace: Trace, at: int) -> Loss | None
         (Promise.PINNED, _pushed_out(operations, trace, at)),
     ):
         tokens = _lent(trace, lender, mine)
-        if tokens is not None:
-            return Loss(at, tokens, promise)
+        if lender is not None and tokens is not None and mine.observation.reused < _expected(promise, tokens):
+            return Loss(at, lender, tokens, promise)
     return None
+
+
+def _expected(promise: Promise, tokens: int) -> float:
+    """Tokens below which a promise is broken: without a control to compare with, only nothing at all is certain."""
+    return 1 if promise is Promise.AGAIN else tokens / 2
 
 
 def _lent(trace: Trace, lender: int | None, mine: Step) -> int | None:
@@ -84,7 +100,7 @@ def _just_asked(operations: Sequence[Operation], trace: Trace, at: int) -> int |
 def _restored(operations: Sequence[Operation], trace: Trace, at: int) -> int | None:
     """The request whose whole state the operation before step ``at`` restored into the slot that it ran in."""
     restore, mine = operations[at - 1], trace.steps[at].observation
-    if not isinstance(restore, Restore) or mine is None or mine.slot != restore.slot:
+    if not isinstance(restore, Restore) or mine is None or mine.slot != restore.slot or references(operations[at]):
         return None
     saved = next((step for step in reversed(range(at)) if _saves(operations[step], restore.file)), None)
     if saved is None or trace.steps[saved].outcome != trace.steps[at - 1].outcome:
@@ -93,8 +109,9 @@ def _restored(operations: Sequence[Operation], trace: Trace, at: int) -> int | N
     assert isinstance(save, Save)
     lender = _last_in_slot(trace, save.slot, range(saved))
     count = trace.steps[at - 1].outcome
-    whole = lender is not None and isinstance(count, Done) and (count.count or 0) >= len(trace.steps[lender].prompt)
-    return lender if whole else None
+    if lender is None or not isinstance(count, Done) or references(operations[lender]):
+        return None
+    return lender if (count.count or 0) >= len(trace.steps[lender].prompt) else None
 
 
 def _saves(operation: Operation, file: int) -> bool:
@@ -114,6 +131,10 @@ def _pushed_out(operations: Sequence[Operation], trace: Trace, at: int) -> int |
         if later is not None and _lent(trace, later, mine) is None:
             return lender
     return None
+
+
+def _unpinned(operation: Operation) -> Operation:
+    return msgspec.structs.replace(operation, slot=None) if isinstance(operation, Complete) else operation
 
 
 def _plain(operation: Operation) -> bool:

@@ -6,6 +6,7 @@ Field names and their meaning are llama.cpp's own, tools/server/README.md of b11
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from fuzzer.servers.protocol import Request, RequestRefused, Watcher
 from oracles.observations import Observation, Position, TokenLogprob
 from scenarios.capabilities import Capabilities, ModelShape
 from scenarios.environment import AdapterScale
-from scenarios.operations import Erase, Operation, Other, Restore, Sampling, Save, SetScales, Task
+from scenarios.operations import Erase, Operation, Other, Restore, Sampling, Save, SetScales, Sleep, Task
 from scenarios.prompts import TokenSpace
 
 ENGINE = "llama.cpp"
@@ -36,6 +37,7 @@ _TASKS: dict[Task, tuple[str, Any]] = {
     ),
 }
 _MALFORMED = 400
+_SLEEP_S, _LOOK_S = 60.0, 0.02
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _REQUESTS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repeat_penalty": 1.5, "repeat_last_n": 64, "presence_penalty": 0.5},
@@ -81,6 +83,7 @@ class _Props(msgspec.Struct, frozen=True):
     default_generation_settings: _Default
     total_slots: int
     build_info: str = "unknown"
+    is_sleeping: bool = False
 
 
 class _Adapter(msgspec.Struct, frozen=True):
@@ -102,17 +105,24 @@ class _SlotFile(msgspec.Struct, frozen=True):
 class LlamaServer:
     """A llama-server that answers at ``url``.
 
-    ``version`` and ``shape`` are for what a launcher knows and the server does not tell. ``admin`` allows what other
-    users of the server would notice.
+    ``version``, ``shape`` and ``further`` (kinds of operations) are for what a launcher knows and the server does not
+    tell. ``admin`` allows what other users of the server would notice.
     """
 
     engine = ENGINE
     path = "/completion"
 
     def __init__(
-        self, url: str, *, version: str | None = None, shape: ModelShape | None = None, admin: bool = False
+        self,
+        url: str,
+        *,
+        version: str | None = None,
+        shape: ModelShape | None = None,
+        admin: bool = False,
+        further: tuple[str, ...] = (),
     ) -> None:
         self._admin = admin
+        self._further = further
         self._connection = Connection(url)
         self.url = url
         self._connection.reach()
@@ -146,11 +156,23 @@ class LlamaServer:
 
     def perform(self, operation: Operation) -> int | None:
         """Do an operation that is no request; tokens saved, restored or erased, where that is what it does."""
+        if isinstance(operation, Sleep):
+            self._sleep()
+            return None
         wire = self.action(operation)
         if wire is None:
             raise RequestRefused(f"llama-server cannot do {operation}")
         content = self._connection.post(*wire)
         return decode(content, _SlotFile).count if isinstance(operation, (Save, Restore, Erase)) else None
+
+    def _sleep(self) -> None:
+        """Leave the server alone until it sleeps, which asking for /props does not hinder, then wake it."""
+        deadline = time.monotonic() + _SLEEP_S
+        while not decode(self._connection.get("/props"), _Props).is_sleeping:
+            if time.monotonic() > deadline:
+                raise RequestRefused(f"the server did not fall asleep within {_SLEEP_S:g} s")
+            time.sleep(_LOOK_S)
+        self.perform(Other(Task.TOKENIZE))
 
     def action(self, operation: Operation) -> tuple[str, Any] | None:
         """Route and JSON of an operation that is no request; None for one that this server cannot do."""
@@ -211,7 +233,7 @@ class LlamaServer:
         return Capabilities(
             space=TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS)),
             context=self._props.default_generation_settings.n_ctx,
-            operations=(*_ALWAYS, *self._admin_operations(adapters), "other"),
+            operations=(*_ALWAYS, *self._admin_operations(adapters), "other", *self._further),
             tasks=tuple(task for task in Task if self._allows(task)),
             samplings=tuple(Sampling),
             top_logprobs=min(vocabulary, _TOP_K),
@@ -239,7 +261,7 @@ class LlamaServer:
     def _allows(self, task: Task) -> bool:
         """Whether the route of a task is there, told from how it refuses an empty body.
 
-        The task itself would leave state behind that no plan tells of: a chat leaves checkpoints that later prompts get.
+        The task itself would leave state behind that no plan tells of: the checkpoints of a chat reach later prompts.
         """
         try:
             self._connection.post(_TASKS[task][0], {})
