@@ -26,7 +26,7 @@ def probe_command(options: ServerOptions) -> Exit:
         calibration = calibrate(differential, rig.numerics, interruption.check)
         record = Probed(0.0, rig.target_record(), rig.reference_record(), calibration.noise, rig.numerics, 0)
         screen.print(probe_block(record), highlight=False, soft_wrap=True, end="")
-        largest = max((bound.largest for bound in calibration.noise.bounds), default=0.0)
+        largest = calibration.noise.largest
         exact = (
             "bit-exact" if largest == 0 else f"not bit-exact: legal computation moves logprobs by up to {largest:.1e}"
         )
