@@ -98,3 +98,9 @@ def preference(position: Position, token: int) -> float:
     if not values:
         return 0.0
     return max(values.values()) - values.get(token, min(values.values()))
+
+
+def lead(position: Position) -> float | None:
+    """By how many nats a position prefers its likeliest token to the next; None where it lists fewer than two."""
+    values = sorted((entry.logprob for entry in position.top), reverse=True)
+    return _floored(values[0]) - _floored(values[1]) if len(values) > 1 else None

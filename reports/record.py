@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from oracles.divergence import JensenShannon
 from oracles.evidence import Arm, Repeats, Verdict
 from oracles.noise import Bound
 from scenarios.capabilities import Capabilities
@@ -91,6 +92,9 @@ class Divergence(msgspec.Struct, frozen=True):
     reference: list[Token]
     gap: float | None = None
     """By how many nats the reference prefers its own token to the target's."""
+    lead: float | None = None
+    """By how many nats the reference prefers its likeliest token to the next: how near a tie it is."""
+    jensen_shannon: JensenShannon | None = None
 
 
 class AnswerToken(msgspec.Struct, frozen=True):

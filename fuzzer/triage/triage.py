@@ -18,7 +18,8 @@ from fuzzer.triage.paired import PAIRED, run_pairs
 from fuzzer.triage.reduce import Reduction
 from oracles.arms import own_spelling
 from oracles.attribution import fingerprint
-from oracles.comparison import preference
+from oracles.comparison import lead, preference
+from oracles.divergence import jensen_shannon
 from oracles.evidence import Verdict, decide, reuse_witnessed
 from oracles.judgement import Oracle, Suspect, judge
 from oracles.noise import Noise
@@ -331,7 +332,9 @@ def _divergence(confirmation: Confirmation, wrong: int) -> Divergence | None:
     gap = preference(theirs.positions[at], ours.positions[at].token)
     mine, other = ours.positions[at].top, theirs.positions[at].top
     shown = {entry.id for entry in (*mine[:_TOP], *other[:_TOP])}
-    return Divergence(at, _top(mine, shown), _top(other, shown), gap)
+    return Divergence(
+        at, _top(mine, shown), _top(other, shown), gap, lead(theirs.positions[at]), jensen_shannon(mine, other)
+    )
 
 
 def _top(entries: Sequence[TokenLogprob], shown: set[int]) -> list[Token]:
