@@ -196,7 +196,9 @@ class Run:
             switches=self._rig.switches,
             suspected_s=self._ledger.now(),
         )
-        match triage.investigate(outcome, case):
+        result = triage.investigate(outcome, case)
+        self._ledger.asked(triage.live)
+        match result:
             case FindingRecord() as finding:
                 self._known.append(finding.necessary)
                 self._ids.add(finding.id)

@@ -197,6 +197,8 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     respelled: Arm | None = None
     """The request alone with every adapter named; where the request alone is wrong too."""
     severity: str = ""
+    reducing_requests: int | None = None
+    """Requests to the target that reducing the plan took."""
     situation: str = ""
     """The class of noise that the wrong answer was held to."""
     suspected_s: float | None = None

@@ -58,6 +58,8 @@ class Minimal(msgspec.Struct, frozen=True):
     outcome: Outcome
     wrong: int
     complete: bool
+    requests: int
+    """Sent to targets while reducing."""
 
     @property
     def plan(self) -> Plan:
@@ -100,9 +102,14 @@ class Triage:
         self._elapsed = elapsed
 
     @property
+    def live(self) -> Differential:
+        """The comparison on the target that the campaign runs on."""
+        return self._lab.live
+
+    @property
     def noise(self) -> Noise:
         """The bounds, as far as they are known by now."""
-        return self._lab.live.noise
+        return self.live.noise
 
     def investigate(self, outcome: Outcome, case: Case) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
         """Reduce, explain, confirm."""
@@ -190,6 +197,7 @@ class Triage:
 
     def _reduced_on(self, run: Callable[[Plan], Outcome], outcome: Outcome, oracle: Oracle) -> Minimal | None:
         last = outcome
+        sent = self.live.counts.target
 
         def shows(plan: Plan) -> int | None:
             nonlocal last
@@ -204,7 +212,7 @@ class Triage:
         if last.plan != plan:
             last = run(plan)
         wrong = _wrong_step(last, oracle)
-        return None if wrong is None else Minimal(last, wrong, reduction.complete)
+        return None if wrong is None else Minimal(last, wrong, reduction.complete, self.live.counts.target - sent)
 
     def _run_fresh(self, plan: Plan) -> Outcome:
         with self._lab.fresh() as fresh:
@@ -297,6 +305,7 @@ def _finding(
         stale_source=_source_record(plan, why),
         mitigations=list(helps),
         minimal=minimal.complete,
+        reducing_requests=minimal.requests,
         original=original.plan.operations,
         found_s=round(found_s, 3),
         seed=case.seed,
