@@ -16,11 +16,11 @@ import msgspec
 from fuzzer.differential import Differential, Outcome
 from fuzzer.errors import CannotJudge
 from fuzzer.execution import Asked, asked_in
-from fuzzer.lawful import calibration_plans, environments, plans_like
+from fuzzer.lawful import calibration_plans, check_plan, environments, plans_like
 from oracles.bands import Deltas
 from oracles.comparison import apart, compare
 from oracles.judgement import legal_differences
-from oracles.noise import CAP, Noise, Situation, Tail, measured, safe
+from oracles.noise import CAP, SAFETY, Noise, Situation, Tail, measured, safe
 from oracles.observations import Done, Failure, Observation
 from scenarios.environment import adapter_letter
 from scenarios.operations import Complete
@@ -53,10 +53,10 @@ class Calibration(msgspec.Struct, frozen=True):
     noise: Noise
     hits: int
     """Requests that the target answered with reused tokens."""
-    beyond: int
-    """Lawful samples of the target too far apart to be rounding; they bound nothing."""
     silent_adapters: tuple[int, ...]
     """Adapters that move the logprobs by no more than the bound: to be judged by reuse accounting only."""
+    measured: str = ""
+    """The day on which the bounds were measured, where they were kept from an earlier command."""
 
 
 def calibrate(
@@ -82,7 +82,34 @@ def calibrate(
     return Calibration(
         noise=noise,
         hits=sum(outcome.ours.hits for outcome in outcomes),
-        beyond=len(samples) - len(near),
+        silent_adapters=_silent_adapters(differential, noise),
+    )
+
+
+def check(
+    differential: Differential, numerics: Numerics, noise: Noise, checkpoint: Callable[[], None] = lambda: None
+) -> Calibration | None:
+    """Bounds kept from an earlier command, once a few lawful requests agree with them; None where they do not.
+
+    They must stay within its bounds, and must not be so much quieter that the bounds could be somebody else's: those
+    that a calibration of a target this quiet gives are at most ``SAFETY`` times the rounding that it sees, which may
+    be ``SAFETY`` times what these few show. Raises CannotJudge where target and reference are not alike.
+    """
+    spellings = environments(differential.target.server.capabilities)
+    outcomes: list[Outcome] = []
+    for scales in spellings:
+        outcomes.append(differential.run(check_plan(scales)))
+        checkpoint()
+    samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
+    _check_cold(outcomes, samples, CEILING[numerics])
+    rounding = [deltas for outcome in outcomes for deltas in _reference_rounding(differential, outcome)]
+    samples += [(Situation(Tail.ONE), deltas) for deltas in rounding]
+    widest = SAFETY * safe(max((max(deltas) for deltas in rounding), default=0.0))
+    if noise.largest > widest or any(max(deltas) > noise.bound(situation) for situation, deltas in samples):
+        return None
+    return Calibration(
+        noise=noise,
+        hits=sum(outcome.ours.hits for outcome in outcomes),
         silent_adapters=_silent_adapters(differential, noise),
     )
 

@@ -83,6 +83,7 @@ _SERVER_OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
     click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Requests a second."),
     click.option("--ca-file", type=click.Path(path_type=Path), help="Certificates to trust for https."),
     click.option("--numerics", type=click.Choice(["exact", "default"]), help="exact is the default for --tiny."),
+    click.option("--recalibrate", is_flag=True, help="Measure rounding anew, whatever an earlier command kept."),
 ]
 
 

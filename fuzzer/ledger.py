@@ -63,10 +63,18 @@ class Ledger:
         record.numerics = rig.numerics
         record.target, record.reference = rig.target_record(), rig.reference_record()
         record.settings = rig.settings()
-        record.noise = list(calibration.noise.bounds)
+        record.noise, record.noise_measured = list(calibration.noise.bounds), calibration.measured
         record.not_exercised |= _silent(calibration)
         self._sink(
-            events.Probed(self.now(), record.target, record.reference, calibration.noise, rig.numerics, record.seed)
+            events.Probed(
+                self.now(),
+                record.target,
+                record.reference,
+                calibration.noise,
+                rig.numerics,
+                record.seed,
+                calibration.measured,
+            )
         )
 
     def measured(self, noise: Noise, setting: tuple[str, ...]) -> None:

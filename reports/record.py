@@ -265,6 +265,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     reference: ReferenceRecord | None = None
     settings: Settings | None = None
     noise: list[Bound] = []
+    noise_measured: str = ""
+    """The day on which the bounds were measured, where they were kept from an earlier command."""
     steps: int = 0
     requests: Requests = Requests()
     reuse: Reuse = Reuse()
