@@ -60,10 +60,18 @@ class Ledger:
         record.numerics = rig.numerics
         record.target, record.reference = rig.target_record(), rig.reference_record()
         record.settings = rig.settings()
-        record.noise = list(calibration.noise.bounds)
+        record.noise, record.noise_measured = list(calibration.noise.bounds), calibration.measured
         record.not_exercised |= _silent(calibration)
         self._sink(
-            events.Probed(self.now(), record.target, record.reference, calibration.noise, rig.numerics, record.seed)
+            events.Probed(
+                self.now(),
+                record.target,
+                record.reference,
+                calibration.noise,
+                rig.numerics,
+                record.seed,
+                calibration.measured,
+            )
         )
 
     def measured(self, noise: Noise, setting: tuple[str, ...]) -> None:
@@ -83,11 +91,15 @@ class Ledger:
             record.exercised[kind(operation)] = record.exercised.get(kind(operation), 0) + 1
         tally(record.coverage, pending.plan, pending.ours)
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
-        asked, answered = differential.counts.target, differential.reference.requests
-        record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
+        self.asked(differential)
         self._told(record)
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
             self.save()
+
+    def asked(self, differential: Differential) -> None:
+        """Count the requests sent so far, those of triage included."""
+        asked, answered = differential.counts.target, differential.reference.requests
+        self.record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
 
     def lost(self, lost: list[LostReuse]) -> None:
         """All reuse that was lost so far."""

@@ -28,6 +28,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None = None
     """Requests a second."""
     ca_file: Path | None = None
+    recalibrate: bool = False
+    """Measure rounding anew, whatever is kept from earlier commands."""
     server_flags: tuple[str, ...] = ()
     """For the launched server, in its own spelling."""
     wheel: Path | None = None

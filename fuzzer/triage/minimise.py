@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from fuzzer.differential import Outcome
+from fuzzer.differential import Counts, Outcome
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.reduce import Reduction
 from fuzzer.triage.trials import ONCE, Run, Trials, trials_of, tried, wrong_step
@@ -24,6 +24,8 @@ class Minimal(msgspec.Struct, frozen=True):
     wrong: int
     complete: bool
     """False where time ran out before nothing more could be taken."""
+    requests: int
+    """Sent to targets while reducing."""
 
     @property
     def plan(self) -> Plan:
@@ -36,6 +38,7 @@ class Recurrence:
 
     def __init__(
         self,
+        counts: Counts,
         run: Run,
         shown: Outcome,
         oracle: Oracle,
@@ -43,6 +46,8 @@ class Recurrence:
         out_of_time: Callable[[], bool],
     ) -> None:
         self.trials = trials
+        self._counts = counts
+        self._sent = counts.target
         self.run = run
         self._shown = shown
         self._oracle = oracle
@@ -71,7 +76,9 @@ class Recurrence:
         if self._shown.plan != plan:
             self._shown = tried(self.run, plan, self._oracle, self.trials)
         wrong = wrong_step(self._shown, self._oracle)
-        return None if wrong is None else Minimal(self._shown, wrong, self._reduction.complete)
+        if wrong is None:
+            return None
+        return Minimal(self._shown, wrong, self._reduction.complete, self._counts.target - self._sent)
 
 
 def on_live(lab: Lab, outcome: Outcome, out_of_time: Callable[[], bool]) -> Recurrence | None:
@@ -87,7 +94,9 @@ def on_live(lab: Lab, outcome: Outcome, out_of_time: Callable[[], bool]) -> Recu
         return found
 
     trials = trials_of(outcome.plan, shows)
-    return Recurrence(lab.live.run, shown, oracle, trials, out_of_time) if trials is not None else None
+    if trials is None:
+        return None
+    return Recurrence(lab.live.counts, lab.live.run, shown, oracle, trials, out_of_time)
 
 
 def after_history(
@@ -100,7 +109,7 @@ def after_history(
             return None
         again = on_fresh(lab, joined([*history[-count:], outcome.plan]))
         if wrong_step(again, oracle) is not None:
-            return Recurrence(partial(on_fresh, lab), again, oracle, ONCE, out_of_time)
+            return Recurrence(lab.live.counts, partial(on_fresh, lab), again, oracle, ONCE, out_of_time)
         if count >= len(history):
             return None
     return None

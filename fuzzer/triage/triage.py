@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from fuzzer.calibration import CEILING, Numerics, recalibrate
-from fuzzer.differential import Outcome
+from fuzzer.differential import Differential, Outcome
 from fuzzer.servers.protocol import Server
 from fuzzer.triage import kinds, wording
 from fuzzer.triage.account import answer_of, situation_of, unreduced, wire_alone, wire_of, with_texts
@@ -16,15 +16,18 @@ from fuzzer.triage.confirm import Confirmation, Noisy, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.minimise import Minimal, Recurrence, after_history, on_fresh, on_live
+from fuzzer.triage.paired import PAIRED, run_pairs
 from fuzzer.triage.trials import Trials, family
 from oracles.arms import own_spelling
 from oracles.attribution import fingerprint
-from oracles.comparison import preference
+from oracles.comparison import lead, preference
+from oracles.divergence import jensen_shannon
 from oracles.evidence import Verdict, decide, reuse_witnessed
 from oracles.judgement import Oracle, Suspect, judge
 from oracles.noise import Noise
 from oracles.observations import Failure, Observation, Step, TokenLogprob
-from oracles.sequential import alpha_of
+from oracles.sequential import FALSE_ALARMS, alpha_of
+from oracles.sequential import Outcome as Pairs
 from reports.record import (
     Divergence,
     FindingRecord,
@@ -92,9 +95,14 @@ class Triage:
         self._elapsed = elapsed
 
     @property
+    def live(self) -> Differential:
+        """The comparison on the target that the campaign runs on."""
+        return self._lab.live
+
+    @property
     def noise(self) -> Noise:
         """The bounds, as far as they are known by now."""
-        return self._lab.live.noise
+        return self.live.noise
 
     def investigate(self, outcome: Outcome, case: Case) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
         """Reduce, explain, confirm."""
@@ -102,6 +110,8 @@ class Triage:
             return Rounding()
         history = self._lab.live.before(outcome.plan)
         again = on_live(self._lab, outcome, self._out_of_time)
+        if again is None and self._is_noise(outcome):
+            return Rounding()
         known = self._outlined(again, case)
         if known is not None:
             return known
@@ -152,7 +162,7 @@ class Triage:
     ) -> FindingRecord | SuspectRecord | Rounding:
         minimal, why = named.minimal, named.why
         self._lab.expect(2)
-        confirmation = confirm(self._lab, minimal.plan, minimal.wrong, minimal.outcome, trials, self._noisy())
+        confirmation = confirm(self._lab, minimal.plan, minimal.wrong, minimal.outcome, trials, self._pairs())
         decision = decide(confirmation.evidence)
         if decision.verdict is Verdict.CLEAN:
             return Rounding()
@@ -163,9 +173,14 @@ class Triage:
         finding = _finding(named.id, minimal, why, confirmation, helps, original, case, self._elapsed(), server)
         return with_texts(finding, server)
 
-    def _noisy(self) -> Noisy | None:
-        """How to run pairs, on a target whose numerics are not exact; each suspect spends less than the one before."""
-        if self._numerics is Numerics.EXACT:
+    @property
+    def _noisy(self) -> bool:
+        """Whether the target computes less exactly than exact numerics do, so that a bound alone decides nothing."""
+        return self._numerics is not Numerics.EXACT or self.noise.largest > CEILING[Numerics.EXACT]
+
+    def _pairs(self) -> Noisy | None:
+        """How to run pairs, on a target with noise; each suspect spends less than the one before."""
+        if not self._noisy:
             return None
         self._paired += 1
         return Noisy(alpha_of(self._paired), self._out_of_time)
@@ -177,6 +192,14 @@ class Triage:
             return False
         live.noise = recalibrate(live, outcome.plan, suspect.step)
         return not judge(outcome.ours, outcome.theirs, live.noise, accounting=live.accounts)
+
+    def _is_noise(self, outcome: Outcome) -> bool:
+        """Whether a difference that did not come back is no larger than its control arm's, pair by pair."""
+        suspect = outcome.suspects[0]
+        if not self._noisy or suspect.oracle not in PAIRED:
+            return False
+        pairs = run_pairs(self._lab.live, outcome.plan, suspect.step, suspect.reused, FALSE_ALARMS, self._out_of_time)
+        return pairs.outcome(FALSE_ALARMS) is Pairs.NOISE
 
 
 def _unconfirmed(outcome: Outcome, suspect: Suspect, reason: str) -> SuspectRecord:
@@ -245,6 +268,7 @@ def _finding(
         stale_source=_source_record(plan, why),
         mitigations=list(helps),
         minimal=minimal.complete,
+        reducing_requests=minimal.requests,
         original=original.plan.operations,
         found_s=round(found_s, 3),
         seed=case.seed,
@@ -280,7 +304,9 @@ def _divergence(confirmation: Confirmation, wrong: int) -> Divergence | None:
     gap = preference(theirs.positions[at], ours.positions[at].token)
     mine, other = ours.positions[at].top, theirs.positions[at].top
     shown = {entry.id for entry in (*mine[:_TOP], *other[:_TOP])}
-    return Divergence(at, _top(mine, shown), _top(other, shown), gap)
+    return Divergence(
+        at, _top(mine, shown), _top(other, shown), gap, lead(theirs.positions[at]), jensen_shannon(mine, other)
+    )
 
 
 def _top(entries: Sequence[TokenLogprob], shown: set[int]) -> list[Token]:
