@@ -47,7 +47,8 @@ class LostReuseWatch:
             last = shown or last
             return shown.step if shown is not None else None
 
-        minimal = Reduction(shows, out_of_time=self._out_of_time).reduce(plan)
+        # Lengths say nothing about it, and the time is better spent on wrong answers.
+        minimal = Reduction(shows, out_of_time=self._out_of_time).outline(plan)
         return LostReuse(
             step=last.step + 1,
             tokens=last.tokens,

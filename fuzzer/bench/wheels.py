@@ -15,8 +15,6 @@ from fuzzer.rig import Rig
 from fuzzer.run import Run
 from reports.record import RunRecord
 
-COMMAND = "stalefuzz bench --part wheels"
-
 
 class Cell(msgspec.Struct, frozen=True):
     """One bug on one wheel. A sighting is None where it was not met, ``campaign`` also where none was run."""
@@ -39,7 +37,7 @@ def measure(setting: Setting) -> Part:
     cells = list(_cells(setting, PUBLIC_BUGS))
     return Part(
         name="wheels",
-        command=COMMAND + (" --full" if setting.full else ""),
+        command=setting.command("wheels"),
         figures=_figures(cells, full=setting.full),
         columns=["report", "what", "wheel", "model", "by its scenario", "operations", "by a default campaign"],
         rows=[_row(cell, full=setting.full) for cell in cells],
