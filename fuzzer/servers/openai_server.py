@@ -7,7 +7,7 @@ from typing import Any
 from fuzzer.servers import sse
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.openai_wire import Completion, Usage, observation_of, positions_of
-from fuzzer.servers.protocol import Request, RequestRefused, Watcher
+from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
 from fuzzer.servers.texts import NO_TEXTS, Texts
 from oracles.observations import Observation, Position
 from scenarios.capabilities import Capabilities
@@ -79,6 +79,11 @@ class OpenAIServer:
             return self.texts.text(token)
         except RequestRefused:
             return None
+
+    @property
+    def use(self) -> Use:
+        """Nothing, unless a subclass knows more."""
+        return Use()
 
     def close(self) -> None:
         """Close the kept connection."""
