@@ -167,7 +167,7 @@ class Rig:
         return self._installation.connect_reference(self._reference_process.url)
 
     def _attach(self, url: str) -> tuple[Target, Reference]:
-        engine = self._engine = self._engine or engine_at(url)
+        engine = self._engine = self._engine or engine_at(url, self._options.profiles)
         company = Company(self.notices.put)
 
         def watched(address: str) -> SharedServer:
@@ -204,7 +204,7 @@ def _command(server: LaunchedServer) -> str:
 def _engine(options: ServerOptions) -> Engine | None:
     """The engine that was named, or the one that is launched by default; None where it is to be detected."""
     if options.target is not None:
-        return engine_called(options.engine) if options.engine is not None else None
+        return engine_called(options.engine, options.profiles) if options.engine is not None else None
     return engine_called(options.launch) if options.launch is not None else DEFAULT
 
 
@@ -216,7 +216,7 @@ def _usual_numerics(options: ServerOptions) -> Numerics:
 
 def _check(options: ServerOptions) -> None:
     if options.engine is not None:
-        engine_called(options.engine)
+        engine_called(options.engine, options.profiles)
     if options.target is not None:
         _check_attached(options)
         return
