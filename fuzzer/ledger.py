@@ -10,7 +10,7 @@ from fuzzer.baseline import NOTHING, Baseline
 from fuzzer.calibration import Calibration, in_words
 from fuzzer.clock import Clock
 from fuzzer.company import Sighting
-from fuzzer.coverage import tally
+from fuzzer.coverage import left_out, tally
 from fuzzer.differential import Differential, Pending
 from fuzzer.rig import Rig
 from fuzzer.target import Mishap
@@ -19,7 +19,7 @@ from oracles.noise import Noise
 from reports import events
 from reports.record import FindingRecord, LostReuse, Requests, Reuse, RunRecord, Sample, SuspectRecord
 from reports.series import thinned
-from scenarios.operations import kind
+from scenarios.operations import KINDS, kind
 
 _SAVE_EVERY_S = 2.0
 
@@ -151,6 +151,7 @@ class Ledger:
         record.reasons = [*reasons, *self._unexplained, *_open_questions(record)]
         record.verdict = _verdict(record)
         self._settle_baseline()
+        self._settle_operations()
         self._sink(events.Finished(self.now(), record.verdict, record.reasons))
         self.save()
 
@@ -158,6 +159,12 @@ class Ledger:
         """The plan of a finding of the baseline ran and nothing was wrong."""
         if self._baseline.reason(finding) is not None:
             self.record.baseline_fixed.append(finding)
+
+    def _settle_operations(self) -> None:
+        record = self.record
+        if record.target is not None:
+            kept = {what: why for what, why in record.not_exercised.items() if what not in KINDS}
+            record.not_exercised = kept | left_out(record.exercised, record.target.capabilities.operations)
 
     def _settle_baseline(self) -> None:
         record = self.record
