@@ -7,16 +7,17 @@ from collections.abc import Callable
 import msgspec
 
 from fuzzer.baseline import NOTHING, Baseline
-from fuzzer.calibration import Calibration, in_words
+from fuzzer.calibration import Calibration
 from fuzzer.clock import Clock
 from fuzzer.coverage import tally
 from fuzzer.differential import Differential, Pending
 from fuzzer.rig import Rig
+from fuzzer.unseen import silent, swallowed
 from oracles.accounting import reuse_lost
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
-from reports.record import FindingRecord, LostReuse, Requests, Reuse, RunRecord, Sample, SuspectRecord
+from reports.record import FindingRecord, LostReuse, Requests, Reuse, RoundingRecord, RunRecord, Sample, SuspectRecord
 from reports.series import thinned
 from scenarios.operations import kind
 from scenarios.story import story_lines
@@ -44,6 +45,7 @@ class Ledger:
         self._saved_s = 0.0
         self._kept_lost: dict[str, LostReuse] = {}
         self._unexplained: list[str] = []
+        self._unseen: list[str] = []
         self._baseline = baseline
         self._earlier_s = record.elapsed_s
         self._earlier = record.requests
@@ -64,7 +66,8 @@ class Ledger:
         record.target, record.reference = rig.target_record(), rig.reference_record()
         record.settings = rig.settings()
         record.noise, record.noise_measured = list(calibration.noise.bounds), calibration.measured
-        record.not_exercised |= _silent(calibration)
+        record.not_exercised |= silent(calibration, rig.numerics)
+        self._unseen = swallowed(calibration, rig.numerics, record.target.capabilities)
         self._sink(
             events.Probed(
                 self.now(),
@@ -143,6 +146,11 @@ class Ledger:
         self.record.suspects.append(suspect)
         self._sink(events.Dropped(self.now(), suspect))
 
+    def rounding(self, delta: float) -> None:
+        """A suspect turned out to be rounding."""
+        before = self.record.rounding
+        self.record.rounding = RoundingRecord(before.suspects + 1, max(before.largest, delta))
+
     def tell_notices(self) -> None:
         """Tell what befell the servers meanwhile."""
         while not self._rig.notices.empty():
@@ -154,7 +162,7 @@ class Ledger:
         """The run is over."""
         self.tell_notices()
         record = self.record
-        record.reasons = [*reasons, *self._unexplained, *_open_questions(record)]
+        record.reasons = [*reasons, *self._unseen, *self._unexplained, *_open_questions(record)]
         record.verdict = _verdict(record)
         self._settle_baseline()
         self._sink(events.Finished(self.now(), record.verdict, record.reasons))
@@ -198,9 +206,3 @@ def _nothing_reused(record: RunRecord) -> str:
     return (
         f"no request of {record.steps} ever reused anything, so nothing was tested; is the server's cache switched off?"
     )
-
-
-def _silent(calibration: Calibration) -> dict[str, str]:
-    if not calibration.silent_adapters:
-        return {}
-    return {in_words(calibration.silent_adapters): "moves the logprobs by no more than the bound"}

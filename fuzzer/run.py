@@ -27,6 +27,7 @@ from fuzzer.rig import Rig
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.triage import Case, Duplicate, Rounding, Triage
 from oracles.evidence import Verdict
+from oracles.sequential import Allowance
 from reports import events
 from reports.record import FindingRecord, RunRecord, SuspectRecord
 from scenarios.library.catalogue import SCENARIOS, by_name
@@ -65,6 +66,7 @@ class Run:
         self.record = _begun(options, given.earlier)
         self._ledger = Ledger(self.record, rig, self._clock, sink, save, given.baseline)
         self._known = [finding.necessary for finding in self.record.findings]
+        self._allowance = Allowance()
         self._ids = {finding.id for finding in self.record.findings}
 
     def execute(self) -> RunRecord:
@@ -129,7 +131,14 @@ class Run:
             self._ledger.fixed(entry.finding)
 
     def _triage(self, lab: Lab) -> Triage:
-        return Triage(lab, self._rig.numerics, self._ids, out_of_time=self._clock.over, elapsed=self._ledger.now)
+        return Triage(
+            lab,
+            self._rig.numerics,
+            self._ids,
+            out_of_time=self._clock.over,
+            elapsed=self._ledger.now,
+            allowance=self._allowance,
+        )
 
     def _run_leg(self, leg: Leg, first: Differential, start_pool: ThreadPoolExecutor) -> None:
         with ExitStack() as stack:
@@ -203,7 +212,10 @@ class Run:
                 self._ledger.found(finding)
             case SuspectRecord() as unconfirmed:
                 self._ledger.dropped(unconfirmed)
-            case Duplicate() | Rounding():
+            case Rounding():
+                self._ledger.rounding(suspect.delta or 0.0)
+                self._ledger.measured(triage.noise, leg.setting)
+            case Duplicate():
                 self._ledger.measured(triage.noise, leg.setting)
 
     def _enough(self) -> bool:

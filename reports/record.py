@@ -251,6 +251,14 @@ class LostReuse(msgspec.Struct, frozen=True):
     """How often a step of this kind lost its reuse in the run; the story is the first one's."""
 
 
+class RoundingRecord(msgspec.Struct, frozen=True):
+    """Differences beyond the bound that turned out to be rounding: what a run may not have seen, it says here."""
+
+    suspects: int = 0
+    largest: float = 0.0
+    """The largest |delta logprob| among them, in nats."""
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """run.json."""
 
@@ -287,6 +295,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """Known findings that this run neither replayed nor met."""
     suspects: list[SuspectRecord] = []
     reuse_lost: list[LostReuse] = []
+    rounding: RoundingRecord = RoundingRecord()
     findings: list[FindingRecord] = []
 
 
