@@ -7,7 +7,7 @@ import msgspec
 from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
 from oracles.arms import own_spelling, with_setting
-from oracles.attribution import Element, StaleSource, ablations, donors, inherent, relation, spelling_of
+from oracles.attribution import Element, StaleSource, ablations, donors, going_on, inherent, relation, spelling_of
 from oracles.judgement import Oracle
 from reports.record import AblationRecord, Mitigation
 from scenarios.entitlement import entitlements
@@ -38,8 +38,8 @@ def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Exp
         (ablation.element, not wrong_again(live, ablation.plan, ablation.step))
         for ablation in ablations(plan, wrong, donor)
     ]
+    tried += _cut_back(live, outcome, donor, wrong)
     necessary = [element for element, clean in tried if clean] + inherent(plan, wrong)
-    necessary += _relation(outcome, donor, wrong)
     capabilities = live.target.server.capabilities
     spelling = spelling_of(plan.operations[wrong], capabilities.adapters if capabilities.request_scales else 0)
     if spelling is not None and len(plan.operations) == 1:
@@ -48,15 +48,18 @@ def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Exp
     return Explanation(tuple(necessary), source, donor, table)
 
 
-def _relation(outcome: Outcome, donor: int | None, wrong: int) -> list[Element]:
+def _cut_back(live: Differential, outcome: Outcome, donor: int | None, wrong: int) -> list[tuple[Element, bool]]:
+    """Whether it matters that the wrong prompt does not go on from all that the donor left in the cache."""
     if donor is None:
         return []
     steps = outcome.ours.steps
     lender = steps[donor].observation
     # The last token of an answer was chosen, but nothing was computed from it.
     computed = steps[donor].prompt + (lender.tokens[:-1] if lender is not None else ())
-    found = relation(computed, steps[wrong].prompt)
-    return [found] if found is not None else []
+    if relation(computed, steps[wrong].prompt) is None:
+        return []
+    plain = going_on(outcome.plan, wrong, donor)
+    return [(Element.CUT_BACK, plain is None or not wrong_again(live, plain, wrong))]
 
 
 def mitigations(lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str, ...]]) -> tuple[Mitigation, ...]:
@@ -71,21 +74,31 @@ def stale_source(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -
     environments = entitlements(plan)
     for step in _candidates(plan, wrong, outcome):
         environment = environments[step]
-        if environment is not None and environment != environments[wrong] and _decides(live, plan, wrong, step):
+        if (
+            environment is not None
+            and environment != environments[wrong]
+            and _decides(live, plan, wrong, step, outcome.arm(wrong).reused)
+        ):
             return StaleSource(step, environment)
     return None
 
 
 def wrong_again(live: Differential, plan: Plan, step: int) -> bool:
     """Whether a step is wrong; in the best of some runs where timing decides."""
-    return any(not live.run(plan).arm(step).clean for _ in range(_RUNS if plan.overlaps else 1))
+    return any(not live.run(plan).arm(step).clean for _ in range(_runs(plan)))
 
 
 _RUNS = 4
 
 
-def _decides(live: Differential, plan: Plan, wrong: int, step: int) -> bool:
-    if wrong_again(live, with_setting(plan, step, own_spelling(plan, wrong)), wrong):
+def _runs(plan: Plan) -> int:
+    return _RUNS if plan.overlaps else 1
+
+
+def _decides(live: Differential, plan: Plan, wrong: int, step: int, reused: int | None) -> bool:
+    """Whether the answer is right on top of as much reuse once ``step`` runs at its setting, and wrong at a third."""
+    own = [live.run(with_setting(plan, step, own_spelling(plan, wrong))).arm(wrong) for _ in range(_runs(plan))]
+    if not all(arm.clean and (arm.reused or 0) >= (reused or 0) for arm in own):
         return False
     third = _third_scales(plan, wrong, step)
     if third is None:
