@@ -272,6 +272,14 @@ class OthersRecord(msgspec.Struct, frozen=True):
     """What was set to something else, and how often that was seen."""
 
 
+class RoundingRecord(msgspec.Struct, frozen=True):
+    """Differences beyond the bound that turned out to be rounding: what a run may not have seen, it says here."""
+
+    suspects: int = 0
+    largest: float = 0.0
+    """The largest |delta logprob| among them, in nats."""
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """run.json."""
 
@@ -310,6 +318,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """Known findings that this run neither replayed nor met."""
     suspects: list[SuspectRecord] = []
     reuse_lost: list[LostReuse] = []
+    rounding: RoundingRecord = RoundingRecord()
     findings: list[FindingRecord] = []
 
 
