@@ -16,7 +16,7 @@ from fuzzer.servers.launched import LaunchedServer, launch_binary, launch_embedd
 from fuzzer.servers.llama_flags import LlamaFlags, parse_flags
 from fuzzer.servers.llama_launch import embedded_fields, portable, reference_flags, switches, target_flags
 from fuzzer.servers.llama_server import ENGINE as NAME
-from fuzzer.servers.llama_server import LlamaServer
+from fuzzer.servers.llama_server import LlamaServer, Probed
 from fuzzer.servers.protocol import RequestRefused
 from fuzzer.servers.wheel import engine_version
 from reports.record import Settings
@@ -33,6 +33,7 @@ class LlamaInstallation:
             raise UsageError(f"--binary {options.binary}: there is no such file")
         self._options = options
         self._exact = exact
+        self._probed: Probed | None = None
         self._files = model_files(options)
         self.switches = switches(self._files.shape)
         self._slot_files = Path(gettempdir()) / f"stalefuzz-slots-{token_hex(8)}"
@@ -64,7 +65,10 @@ class LlamaInstallation:
     def connect(self, url: str) -> LlamaServer:
         """The adapter for a server that we started."""
         version = None if self._options.binary is not None else engine_version()
-        return LlamaServer(url, version=version, shape=self._files.shape, admin=True)
+        server = LlamaServer(url, version=version, shape=self._files.shape, admin=True, probed=self._probed)
+        # Every confirmation of a finding starts the same server anew.
+        self._probed = server.probed
+        return server
 
     connect_reference = connect
 
