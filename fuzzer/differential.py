@@ -72,12 +72,11 @@ class Pending:
 
     def outcome(self) -> Outcome:
         """Wait for the reference and judge."""
-        theirs = self._differential.settle(self.ours, self._reference_leg.result())
-        suspects = judge(self.ours, theirs, self._differential.noise, accounting=self._differential.accounts)
+        outcome = self._differential.judged(self.plan, self.ours, self._reference_leg.result())
         if self._disturbed:
             # Somebody else set what these answers were to follow; only that there were answers can be held to it.
-            suspects = [suspect for suspect in suspects if suspect.oracle is Oracle.HEALTH]
-        return Outcome(self.plan, self.ours, theirs, suspects)
+            outcome.suspects = [suspect for suspect in outcome.suspects if suspect.oracle is Oracle.HEALTH]
+        return outcome
 
 
 class Differential:
@@ -155,6 +154,11 @@ class Differential:
     def run(self, plan: Plan, *, reuse: bool = True) -> Outcome:
         """Run ``plan`` on both servers and judge it."""
         return self.begin(plan, reuse=reuse).outcome()
+
+    def judged(self, plan: Plan, ours: Trace, theirs: Trace) -> Outcome:
+        """What is suspect of a plan's run on both servers."""
+        theirs = self.settle(ours, theirs)
+        return Outcome(plan, ours, theirs, judge(ours, theirs, self.noise, accounting=self.accounts))
 
     def settle(self, ours: Trace, theirs: Trace) -> Trace:
         """The reference's trace with near-ties taken the target's way."""

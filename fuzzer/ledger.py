@@ -65,10 +65,18 @@ class Ledger:
         record.numerics = rig.numerics
         record.target, record.reference = rig.target_record(), rig.reference_record()
         record.settings = rig.settings()
-        record.noise = list(calibration.noise.bounds)
+        record.noise, record.noise_measured = list(calibration.noise.bounds), calibration.measured
         record.not_exercised |= _silent(calibration)
         self._sink(
-            events.Probed(self.now(), record.target, record.reference, calibration.noise, rig.numerics, record.seed)
+            events.Probed(
+                self.now(),
+                record.target,
+                record.reference,
+                calibration.noise,
+                rig.numerics,
+                record.seed,
+                calibration.measured,
+            )
         )
 
     def measured(self, noise: Noise, setting: tuple[str, ...]) -> None:
@@ -88,12 +96,16 @@ class Ledger:
             record.exercised[kind(operation)] = record.exercised.get(kind(operation), 0) + 1
         tally(record.coverage, pending.plan, pending.ours)
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
-        asked, answered = differential.counts.target, differential.reference.requests
-        record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
+        self.asked(differential)
         self._lost(pending)
         self._told(record)
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
             self.save()
+
+    def asked(self, differential: Differential) -> None:
+        """Count the requests sent so far, those of triage included."""
+        asked, answered = differential.counts.target, differential.reference.requests
+        self.record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
 
     def _lost(self, pending: Pending) -> None:
         """Keep the first reuse that was lost with each kind of operation, and count the others."""

@@ -29,6 +29,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None = None
     """Requests a second."""
     ca_file: Path | None = None
+    recalibrate: bool = False
+    """Measure rounding anew, whatever is kept from earlier commands."""
     profiles: tuple[Profile, ...] = ()
     """Engines that the user described in stalefuzz.toml."""
     server_flags: tuple[str, ...] = ()

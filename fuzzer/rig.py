@@ -14,6 +14,7 @@ import msgspec
 from fuzzer.calibration import Numerics
 from fuzzer.company import Company, Sighting
 from fuzzer.errors import UsageError
+from fuzzer.identity import digest_of
 from fuzzer.options import ServerOptions
 from fuzzer.reference import Reference, ReferenceMode
 from fuzzer.servers.access import Access, key_in_environment, permit
@@ -59,6 +60,11 @@ class Rig:
     def takes_settings(self) -> bool:
         """Whether the target can be started with the settings that scenarios name."""
         return self._installation is not None and self._installation.takes_settings
+
+    @property
+    def measures_anew(self) -> bool:
+        """Whether rounding is to be measured although it was before."""
+        return self._options.recalibrate
 
     @property
     def tiny_files(self) -> tuple[Path, ...]:
@@ -111,6 +117,20 @@ class Rig:
             return Settings(self.engine, version, flags=[], model="", adapters=[], numerics=self.numerics)
         settings = self._installation.settings(setting)
         return msgspec.structs.replace(settings, version=version, numerics=self.numerics)
+
+    def identity(self, setting: tuple[str, ...] = ()) -> str | None:
+        """Names the target, started with the flags of ``setting``, by all that decides how it rounds.
+
+        None where that is not known: of a server of the user's, and of one that computes with what else is installed.
+        """
+        build = self._installation.build if self._installation is not None else None
+        if build is None or not self._tells_version:
+            return None
+        return digest_of(self.settings(setting), build, self._options.server_flags)
+
+    @property
+    def _tells_version(self) -> bool:
+        return self._target is not None and "unknown" not in self._target.server.version
 
     def target_record(self) -> TargetRecord:
         """What run.json says about the target."""

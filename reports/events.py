@@ -31,6 +31,8 @@ class Probed(Event, frozen=True, tag="probed"):
     noise: Noise
     numerics: str
     seed: int
+    measured: str = ""
+    """The day on which the bounds were measured, where they are re-used."""
 
 
 class Explored(Event, frozen=True, tag="explored"):

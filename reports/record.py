@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from oracles.divergence import JensenShannon
 from oracles.evidence import Arm, Repeats, Verdict
 from oracles.noise import Bound
 from scenarios.capabilities import Capabilities
@@ -91,6 +92,9 @@ class Divergence(msgspec.Struct, frozen=True):
     reference: list[Token]
     gap: float | None = None
     """By how many nats the reference prefers its own token to the target's."""
+    lead: float | None = None
+    """By how many nats the reference prefers its likeliest token to the next: how near a tie it is."""
+    jensen_shannon: JensenShannon | None = None
 
 
 class AnswerToken(msgspec.Struct, frozen=True):
@@ -193,6 +197,8 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     respelled: Arm | None = None
     """The request alone with every adapter named; where the request alone is wrong too."""
     severity: str = ""
+    reducing_requests: int | None = None
+    """Requests to the target that reducing the plan took."""
     situation: str = ""
     """The class of noise that the wrong answer was held to."""
     suspected_s: float | None = None
@@ -273,6 +279,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     reference: ReferenceRecord | None = None
     settings: Settings | None = None
     noise: list[Bound] = []
+    noise_measured: str = ""
+    """The day on which the bounds were measured, where they were kept from an earlier command."""
     steps: int = 0
     requests: Requests = Requests()
     reuse: Reuse = Reuse()

@@ -91,6 +91,7 @@ def probe_block(event: events.Probed) -> Text:
         ("can", capabilities_in_words(target)),
         ("numerics", event.numerics),
         ("bound", bounds_in_words(event)),
+        ("", f"measured {event.measured}, re-used" if event.measured else ""),
         ("seed", str(event.seed)),
     ]
     return Text("\n".join(f"  {name:<10} {printable(value)}" for name, value in lines if value) + "\n")

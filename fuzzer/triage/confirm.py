@@ -9,7 +9,7 @@ import msgspec
 from fuzzer.company import Seen
 from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.paired import run_pairs
+from fuzzer.triage.paired import PAIRED, run_pairs
 from oracles.arms import alone, control_arm, respelled
 from oracles.evidence import Arm, Evidence, Others, Repeats
 from oracles.judgement import Oracle, Suspect
@@ -77,7 +77,7 @@ def _others(plan: Plan, before: Seen, after: Seen) -> Others:
 
 
 def _paired(live: Differential, plan: Plan, wrong: int, suspect: Suspect, noisy: Noisy | None) -> Paired | None:
-    if noisy is None or suspect.oracle not in (Oracle.LOGPROBS, Oracle.TOKENS):
+    if noisy is None or suspect.oracle not in PAIRED:
         return None
     return run_pairs(live, plan, wrong, suspect.reused, noisy.alpha, noisy.out_of_time)
 
