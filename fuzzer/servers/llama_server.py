@@ -103,11 +103,21 @@ class _SlotFile(msgspec.Struct, frozen=True):
         return next((n for n in (self.n_saved, self.n_restored, self.n_erased) if n is not None), None)
 
 
+class Probed(msgspec.Struct, frozen=True):
+    """What only trying tells, and what is the same for every server of one build, model and set of adapters."""
+
+    vocabulary: int
+    adapters: int
+    tasks: tuple[Task, ...]
+    administration: tuple[str, ...]
+    """Kinds of operations that other users would notice."""
+
+
 class LlamaServer:
     """A llama-server that answers at ``url``.
 
-    ``version``, ``shape`` and ``further`` (kinds of operations) are for what a launcher knows and the server does not
-    tell. ``admin`` allows what other users of the server would notice.
+    ``version``, ``shape``, ``further`` (kinds of operations) and ``probed`` are for what a launcher knows. ``admin``
+    allows what other users of the server would notice.
     """
 
     engine = ENGINE
@@ -121,6 +131,7 @@ class LlamaServer:
         shape: ModelShape | None = None,
         admin: bool = False,
         further: tuple[str, ...] = (),
+        probed: Probed | None = None,
     ) -> None:
         self._admin = admin
         self._further = further
@@ -129,6 +140,7 @@ class LlamaServer:
         self._connection.reach()
         try:
             self._props = decode(self._connection.get("/props"), _Props)
+            self.probed = probed or self._probe()
             self.capabilities = self._state_capabilities(shape or ModelShape())
         except RequestRefused as refusal:
             raise UnreachableError(f"{url} answers, but not as llama-server does: {refusal.reason}") from None
@@ -233,14 +245,22 @@ class LlamaServer:
             return {"logit_bias": [[token, -5.0] for token in range(space.first, space.first + space.count, 2)][:512]}
         return _REQUESTS.get(request.sampling, {})
 
-    def _state_capabilities(self, shape: ModelShape) -> Capabilities:
-        vocabulary = self._vocabulary()
+    def _probe(self) -> Probed:
         adapters = len(decode(self._connection.get("/lora-adapters"), list[_Adapter]))
+        return Probed(
+            vocabulary=self._vocabulary(),
+            adapters=adapters,
+            tasks=tuple(task for task in Task if self._allows(task)),
+            administration=tuple(self._admin_operations(adapters)),
+        )
+
+    def _state_capabilities(self, shape: ModelShape) -> Capabilities:
+        vocabulary, adapters = self.probed.vocabulary, self.probed.adapters
         return Capabilities(
             space=TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS)),
             context=self._props.default_generation_settings.n_ctx,
-            operations=(*_ALWAYS, *self._admin_operations(adapters), "other", *self._further),
-            tasks=tuple(task for task in Task if self._allows(task)),
+            operations=(*_ALWAYS, *self.probed.administration, "other", *self._further),
+            tasks=self.probed.tasks,
             samplings=tuple(Sampling),
             top_logprobs=min(vocabulary, _TOP_K),
             adapters=adapters,

@@ -23,7 +23,7 @@ from fuzzer.servers.openai_wire import Completion
 from fuzzer.servers.probed_texts import SAMPLE
 from fuzzer.servers.protocol import Request, RequestRefused, Use
 from scenarios.capabilities import Capabilities
-from scenarios.operations import Flush, Operation, Reload, Sampling, Unload
+from scenarios.operations import Flush, Operation, Reload, Sampling, Sleep, Unload
 from scenarios.prompts import TokenSpace
 
 ENGINE = "vllm"
@@ -79,6 +79,8 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what other users of the server would notice is allowed."""
     reuse: bool = True
     """Whether it is to cache at all."""
+    sleeps: bool = False
+    """Whether it can be put to sleep; a server that was not started for it may not wake up again."""
 
 
 class VllmServer(OpenAIServer):
@@ -128,10 +130,14 @@ class VllmServer(OpenAIServer):
             path = version_path(self._setup.paths, operation.adapter, 0)
             self._connection.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": path})
             return None
+        if isinstance(operation, Sleep):
+            self._connection.post("/sleep?level=1", {})
+            self._connection.post("/wake_up", {})
+            return None
         return super().perform(operation)
 
     def action(self, operation: Operation) -> tuple[str, Any] | None:
-        """Route and JSON of an operation that is no request; None for one that this server cannot do."""
+        """Route and JSON of an operation that is no request; None for one that this server cannot do by one POST."""
         match operation:
             case Flush():
                 return "/reset_prefix_cache", {}
@@ -180,11 +186,15 @@ class VllmServer(OpenAIServer):
             return []
         loads = ["reload"] if len(self._setup.paths) > 1 else []
         unloads = ["unload"] if self._setup.paths else []
+        return [*self._dev_operations(), *loads, *unloads]
+
+    def _dev_operations(self) -> list[str]:
+        """What routes of the development mode can do, which a server need not have."""
         try:
             self.perform(Flush())
         except RequestRefused:
-            return [*loads, *unloads]
-        return ["flush", *loads, *unloads]
+            return []
+        return ["flush", "sleep"] if self._setup.sleeps else ["flush"]
 
     def _top_k(self) -> int:
         return next((most for most in _TOP_KS if self._asked([5, 6, 7], logprobs=most) is not None), 0)

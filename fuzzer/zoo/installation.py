@@ -100,7 +100,12 @@ class ZooInstallation:
     def _vllm(self, *, versioned: bool) -> VllmSetup:
         vocabulary = self._settings.shape.vocabulary
         return VllmSetup(
-            vocabulary=vocabulary, paths=_PATHS, versioned=versioned, admin=not versioned, reuse=not versioned
+            vocabulary=vocabulary,
+            paths=_PATHS,
+            versioned=versioned,
+            admin=not versioned,
+            reuse=not versioned,
+            sleeps=True,
         )
 
     def settings(self, setting: tuple[str, ...] = ()) -> Settings:
