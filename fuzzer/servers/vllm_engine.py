@@ -35,6 +35,7 @@ class VllmInstallation:
     """``vllm serve`` in our own environment, or in the one that STALEFUZZ_VLLM_PYTHON names."""
 
     takes_settings = False
+    build = None
     tiny_files: tuple[Path, ...] = ()
     starts_quickly = False
     program = "vllm serve"

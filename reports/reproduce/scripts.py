@@ -23,6 +23,8 @@ _STARTED = "llama.cpp"
 _METAMORPHIC = "metamorphic"
 _SHAPES = {"n_predict": "llama.cpp", "input_ids": "sglang"}
 """The field of a request that gives away which route it goes to; any other is OpenAI's."""
+_CHAT_FIELD = "messages"
+"""Answers of the chat route have another form, which the scripts do not read."""
 _DESCRIPTORS = range(3, 10)
 """Those that every shell lets a script name: as many requests can be in flight."""
 _ATTEMPTS = 10
@@ -117,6 +119,8 @@ def recipe_of(finding: FindingRecord) -> Recipe | None:
 def _comparable(finding: FindingRecord, launched: bool) -> bool:
     """Whether a script could tell a right answer from the wrong one."""
     if finding.wire_alone is None and (not launched or finding.oracle == _METAMORPHIC):
+        return False
+    if any(_CHAT_FIELD in (request.body or ()) for request in finding.wire):
         return False
     return finding.bound is not None or finding.reusable is not None or finding.oracle == "health"
 

@@ -176,3 +176,11 @@ def test_scripts_read_openai_answers(parroting: str, tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert "are 2.25 apart" in done.stdout
     assert "2.25 apart" in pytest_case(tmp_path / "test_repro.py", URL=parroting).stdout
+
+
+def test_no_script_misreads_the_chat_route() -> None:
+    finding = real_finding()
+    asked = WireRequest(finding.wrong, "/v1/chat/completions", {"messages": [], "logprobs": True})
+    scripts = scripts_of(msgspec.structs.replace(finding, wire=[asked], wire_alone=asked))
+    assert (scripts.shell, scripts.pytest) == ("", "")
+    assert scripts.issue
