@@ -156,7 +156,7 @@ class LlamaServer:
     def stream(self, request: Request, watcher: Watcher) -> Observation:
         """Send one request on a connection of its own and tell ``watcher`` each token as it comes."""
         positions: list[Position] = []
-        for data in sse.events(self.url, "/completion", self.body(request) | {"stream": True}, watcher):
+        for data in sse.events(self.url, self.path, self.streamed(request), watcher):
             chunk = decode(data, _Chunk)
             if chunk.error is not None:
                 raise RequestRefused(f"error in the stream: {chunk.error}"[:300])
@@ -221,6 +221,10 @@ class LlamaServer:
         if request.slot is not None:
             body["id_slot"] = request.slot
         return body | self._sampling(request)
+
+    def streamed(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as where its answer is to come token by token."""
+        return self.body(request) | {"stream": True}
 
     def text_of(self, token: int) -> str | None:
         """The text of one token; None where the server does not tell."""

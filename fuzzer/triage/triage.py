@@ -265,6 +265,8 @@ def _finding(
         bypass=evidence.bypass,
         respelled=evidence.respelled,
         reuse_witnessed=reuse_witnessed(evidence),
+        reused=suspect.reused,
+        reusable=suspect.allowed,
         max_abs_logprob_delta=suspect.delta,
         bound=suspect.bound,
         necessary=list(why.necessary),
