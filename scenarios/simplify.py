@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from scenarios.environment import AdapterScale
+from scenarios.entitlement import entitlements
+from scenarios.environment import AdapterScale, Environment
 from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Sampling, SetScales, Start
 from scenarios.plans import Plan, changed, replaced, requests, with_prompt, without
 from scenarios.prompts import Prompt, Segment
@@ -48,6 +49,25 @@ def towards_serial(plan: Plan) -> Candidates:
         yield _serial(plan, set(started))
     for at in started:
         yield _serial(plan, {at})
+
+
+def named_scales(plan: Plan) -> Candidates:
+    """Have every request name its scales, so that no global ones need to be set."""
+    if all(request.scales is not None for _, request in requests(plan)):
+        return
+    adapters = {scale.adapter for operation in (*plan.prologue, *plan.operations) for scale in _scales(operation)}
+    pairs = zip(plan.operations, entitlements(plan), strict=True)
+    named = Plan(tuple(_named(operation, environment, adapters) for operation, environment in pairs))
+    yield without(named, [at for at, one in enumerate(named.operations) if isinstance(one, SetScales)])
+
+
+def _named(operation: Operation, environment: Environment | None, adapters: set[int]) -> Operation:
+    if not isinstance(operation, (Complete, Start, Evict)) or operation.scales is not None:
+        return operation
+    on = {scale.adapter: scale.scale for scale in environment.scales} if environment is not None else {}
+    return msgspec.structs.replace(
+        operation, scales=tuple(AdapterScale(adapter, on.get(adapter, 0.0)) for adapter in sorted(adapters))
+    )
 
 
 def plainer_requests(plan: Plan) -> Candidates:
@@ -123,6 +143,7 @@ def shorter_segments(plan: Plan) -> Candidates:
 
 ASPECTS: tuple[Aspect, ...] = (
     fewer_operations,
+    named_scales,
     towards_serial,
     plainer_requests,
     simpler_scales,

@@ -31,6 +31,7 @@ class MlxInstallation:
 
     takes_settings = False
     tiny_files: tuple[Path, ...] = ()
+    reference_of = None
     starts_quickly = True
     program = "mlx_lm.server"
 

@@ -31,6 +31,7 @@ class SglangInstallation:
 
     takes_settings = False
     tiny_files: tuple[Path, ...] = ()
+    reference_of = None
     starts_quickly = False
     program = "sglang.launch_server"
 

@@ -36,6 +36,7 @@ class VllmInstallation:
 
     takes_settings = False
     tiny_files: tuple[Path, ...] = ()
+    reference_of = None
     starts_quickly = False
     program = "vllm serve"
 

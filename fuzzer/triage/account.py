@@ -15,13 +15,13 @@ from oracles.noise import Situation, tail_of
 from oracles.observations import Observation, Trace, ran_beside_another
 from reports.record import AnswerToken, FindingRecord, Original, WireRequest
 from scenarios.environment import AdapterScale
-from scenarios.operations import Complete, Evict, Operation, Reload, ReloadWeights, SetScales
+from scenarios.operations import Complete, Evict, Operation, Reload, ReloadWeights, SetScales, Unload
 from scenarios.prompts import Prompt, Segment, prompt_tokens
 from scenarios.story import story_lines
 
 _MOST_TOKENS = 256
 _MOST_TEXTS = 64
-_SETTERS = (SetScales, Reload, ReloadWeights)
+_SETTERS = (SetScales, Reload, Unload, ReloadWeights)
 
 
 def answer_of(outcome: Outcome, step: int) -> list[AnswerToken]:

@@ -40,7 +40,7 @@ from scenarios.story import story_lines
 
 _TOP = 8
 _TIMING_RUNS = 4
-_HISTORY_STEPS = (1, 8, 64, 2000)
+_HISTORY_STEPS = (0, 1, 8, 64, 2000)
 
 
 class Duplicate(msgspec.Struct, frozen=True):
@@ -152,16 +152,25 @@ class Triage:
         oracle = outcome.suspects[0].oracle
         history = live.before(outcome.plan)
         again = _run(live, outcome.plan, oracle)
-        if _wrong_step(again, oracle) is not None:
-            return self._reduced_on(lambda plan: _run(live, plan, oracle), again, oracle)
-        return self._reduce_with_history(outcome, history, oracle)
+        if _wrong_step(again, oracle) is None:
+            return self._reduce_with_history(outcome, history, oracle)
+        minimal = self._reduced_on(lambda plan: _run(live, plan, oracle), again, oracle)
+        if minimal is None or minimal.plan.overlaps or self._out_of_time() or self._comes_back(minimal, oracle):
+            return minimal
+        # On the live target it needed what earlier plans had left there.
+        return self._reduce_with_history(outcome, history, oracle) or minimal
+
+    def _comes_back(self, minimal: Minimal, oracle: Oracle) -> bool:
+        """Whether a plan that was reduced on the live target shows the same on a fresh one."""
+        return not self._lab.has_fresh or _wrong_step(self._run_fresh(minimal.plan), oracle) is not None
 
     def _reduce_with_history(self, outcome: Outcome, history: list[Plan], oracle: Oracle) -> Minimal | None:
         """A plan that fails only after the plans before it: replay those on a fresh server and reduce all of it."""
         for count in _HISTORY_STEPS:
             if self._out_of_time() or not self._lab.has_fresh:
                 return None
-            again = self._run_fresh(joined([*history[-count:], outcome.plan]))
+            earlier = history[-count:] if count else []
+            again = self._run_fresh(joined([*earlier, outcome.plan]) if earlier else outcome.plan)
             if _wrong_step(again, oracle) is not None:
                 return self._reduced_on(self._run_fresh, again, oracle)
             if count >= len(history):

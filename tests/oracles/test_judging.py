@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from making import answer, position, step, trace
 
 from oracles.judgement import Oracle, judge, legal_differences, near_tie
 from oracles.noise import LEAST, SAFETY, Noise, Situation, Tail, measured, tail_of
-from oracles.observations import Failure, Observation
+from oracles.observations import Failure, Observation, Trace
 
 TIGHT = measured([(Situation(Tail.COLD), 0.0), (Situation(Tail.ONE), 1e-4)])
 GOOD = {7: -0.1, 8: -2.5}
@@ -111,3 +112,13 @@ def test_samples_of_calibration_know_their_class() -> None:
     samples = legal_differences(trace(right(), off_by(0.01), Failure("no")), trace(right(), right(), right()))
     assert [situation.tail for situation, _ in samples] == [Tail.COLD, Tail.COLD]
     assert [delta for _, delta in samples] == pytest.approx([0.0, 0.01])
+
+
+@pytest.mark.parametrize(("sampling", "suspect"), [("bias", True), ("penalties", True), ("seeded", False)])
+def test_tokens_chosen_in_a_way_of_their_own_are_held_to_the_reference_where_nothing_moves(
+    sampling: str, suspect: bool
+) -> None:
+    ours, theirs = (trace(answer(position(token, GOOD), reused=0, computed=5)) for token in (8, 7))
+    biased = Trace([msgspec.structs.replace(ours.steps[0], sampling=sampling)])
+    assert [one.oracle for one in judge(biased, theirs, TIGHT)] == ([Oracle.TOKENS] if suspect else [])
+    assert judge(biased, theirs, measured([(Situation(Tail.COLD), 0.1)])) == []
