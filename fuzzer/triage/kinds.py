@@ -34,6 +34,7 @@ _CHANGES = {
 }
 _VERSIONS = {Element.VERSION_CHANGE, Element.WEIGHTS_CHANGE}
 _LOADS = {Element.RELOAD, Element.UNLOAD, Element.RELOAD_WEIGHTS}
+"""A minimal plan has these only where it matters which weights were loaded."""
 _ROUTES = {Element.SETTING_BETWEEN, Element.GLOBAL_SCALES, Element.PIN}
 """The same change is told apart on another route, so that the key holds it and the check does not."""
 _LOWER = {Element.RESTORE, Element.EVICT, Element.REQUEST_BETWEEN}
@@ -53,7 +54,7 @@ def kind_of(oracle: Oracle, necessary: tuple[Element, ...], reused: int | None) 
         return Kind.HEALTH
     if oracle is Oracle.METAMORPHIC:
         return Kind.KEY_OMITS_VERSION if elements & _LOADS else Kind.SPELLINGS_DIFFER
-    if elements & _CHANGES.keys():
+    if elements & (_CHANGES.keys() | _LOADS):
         return _of_change(elements)
     return _without_change(oracle, elements, reused)
 
@@ -64,7 +65,7 @@ def _of_change(elements: set[Element]) -> Kind:
         return Kind.GUARD_COMPARES_WRONG_THING
     if elements & _LOWER:
         return Kind.TIERS_DISAGREE
-    return Kind.KEY_OMITS_VERSION if elements & _VERSIONS else Kind.KEY_OMITS_INPUT
+    return Kind.KEY_OMITS_VERSION if elements & (_VERSIONS | _LOADS) else Kind.KEY_OMITS_INPUT
 
 
 def _without_change(oracle: Oracle, elements: set[Element], reused: int | None) -> Kind:

@@ -16,6 +16,7 @@ from reports.prose import CAUSES
         ({Element.SCALE_CHANGE}, Kind.KEY_OMITS_INPUT),
         ({Element.SALT_CHANGE}, Kind.KEY_OMITS_INPUT),
         ({Element.VERSION_CHANGE, Element.RELOAD}, Kind.KEY_OMITS_VERSION),
+        ({Element.SHARED_PREFIX, Element.RELOAD}, Kind.KEY_OMITS_VERSION),
         ({Element.SCALE_CHANGE, Element.REQUEST_BETWEEN}, Kind.TIERS_DISAGREE),
         ({Element.WEIGHTS_CHANGE, Element.RELOAD_WEIGHTS, Element.EVICT}, Kind.TIERS_DISAGREE),
         ({Element.SCALE_CHANGE, Element.REQUEST_BETWEEN, Element.SETTING_BETWEEN}, Kind.GUARD_COMPARES_WRONG_THING),
