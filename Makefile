@@ -3,7 +3,7 @@
 # make test-mlx, test-vllm, test-sglang
 #              run the tests of another engine, where it is installed (CONTRIBUTING.md says how)
 # make check   layers, lint, format, types
-# make bench   measure throughput, memory and cold start
+# make bench   measure how good and how fast the fuzzer is, in its short form
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -32,8 +32,7 @@ check: install
 	$(BIN)/python -m pytest tests/test_layers.py
 
 bench: install
-	$(BIN)/python -m fuzzer.bench.throughput
-	$(BIN)/python -m fuzzer.bench.cold_start
+	$(BIN)/stalefuzz bench
 
 install: $(INSTALLED)
 

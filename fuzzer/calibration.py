@@ -16,10 +16,11 @@ import msgspec
 from fuzzer.differential import Differential, Outcome
 from fuzzer.errors import CannotJudge
 from fuzzer.execution import Asked, asked_in
-from fuzzer.lawful import calibration_plans, environments, plans_like
-from oracles.comparison import compare, largest_delta
+from fuzzer.lawful import calibration_plans, check_plan, environments, plans_like
+from oracles.bands import Deltas
+from oracles.comparison import apart, compare
 from oracles.judgement import legal_differences
-from oracles.noise import LEAST, SAFETY, Noise, Situation, Tail, measured
+from oracles.noise import CAP, SAFETY, Noise, Situation, Tail, measured, safe
 from oracles.observations import Done, Failure, Observation
 from scenarios.environment import adapter_letter
 from scenarios.operations import Complete
@@ -39,7 +40,7 @@ class Numerics(StrEnum):
     DEFAULT = "default"
 
 
-CEILING = {Numerics.EXACT: 1e-2, Numerics.DEFAULT: 0.6}
+CEILING = {Numerics.EXACT: 1e-2, Numerics.DEFAULT: CAP}
 """Two servers that differ by more when cold are not the same computation, and no suspect beyond is called rounding.
 
 Measured on llama-server: 4e-5 at most in exact numerics, 0.44 on a quantised model in default ones.
@@ -52,10 +53,10 @@ class Calibration(msgspec.Struct, frozen=True):
     noise: Noise
     hits: int
     """Requests that the target answered with reused tokens."""
-    beyond: int
-    """Lawful samples of the target too far apart to be rounding; they bound nothing."""
     silent_adapters: tuple[int, ...]
     """Adapters that move the logprobs by no more than the bound: to be judged by reuse accounting only."""
+    measured: str = ""
+    """The day on which the bounds were measured, where they were kept from an earlier command."""
 
 
 def calibrate(
@@ -67,7 +68,7 @@ def calibrate(
     """
     capabilities = differential.target.server.capabilities
     outcomes: list[Outcome] = []
-    rounding: list[float] = []
+    rounding: list[Deltas] = []
     for scales in environments(capabilities):
         plans = calibration_plans(capabilities, scales)
         for plan in plans:
@@ -77,11 +78,38 @@ def calibrate(
     samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
     _check_cold(outcomes, samples, CEILING[numerics])
     near = _near(samples, rounding)
-    noise = measured([*near, *((Situation(Tail.ONE), delta) for delta in rounding)])
+    noise = measured([*near, *((Situation(Tail.ONE), deltas) for deltas in rounding)])
     return Calibration(
         noise=noise,
         hits=sum(outcome.ours.hits for outcome in outcomes),
-        beyond=len(samples) - len(near),
+        silent_adapters=_silent_adapters(differential, noise),
+    )
+
+
+def check(
+    differential: Differential, numerics: Numerics, noise: Noise, checkpoint: Callable[[], None] = lambda: None
+) -> Calibration | None:
+    """Bounds kept from an earlier command, once a few lawful requests agree with them; None where they do not.
+
+    They must stay within its bounds, and must not be so much quieter that the bounds could be somebody else's: those
+    that a calibration of a target this quiet gives are at most ``SAFETY`` times the rounding that it sees, which may
+    be ``SAFETY`` times what these few show. Raises CannotJudge where target and reference are not alike.
+    """
+    spellings = environments(differential.target.server.capabilities)
+    outcomes: list[Outcome] = []
+    for scales in spellings:
+        outcomes.append(differential.run(check_plan(scales)))
+        checkpoint()
+    samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
+    _check_cold(outcomes, samples, CEILING[numerics])
+    rounding = [deltas for outcome in outcomes for deltas in _reference_rounding(differential, outcome)]
+    samples += [(Situation(Tail.ONE), deltas) for deltas in rounding]
+    widest = SAFETY * safe(max((max(deltas) for deltas in rounding), default=0.0))
+    if noise.largest > widest or any(max(deltas) > noise.bound(situation) for situation, deltas in samples):
+        return None
+    return Calibration(
+        noise=noise,
+        hits=sum(outcome.ours.hits for outcome in outcomes),
         silent_adapters=_silent_adapters(differential, noise),
     )
 
@@ -93,45 +121,45 @@ def recalibrate(differential: Differential, plan: Plan, step: int) -> Noise:
     suspect, the same prefix and tails are computed lawfully on fresh roots, alone and beside others.
     """
     outcomes = [differential.run(lawful) for lawful in plans_like(plan, step) for _ in range(_REPEATS)]
-    rounding = [delta for outcome in outcomes[:_REPEATS] for delta in _reference_rounding(differential, outcome)]
+    rounding = [deltas for outcome in outcomes[:_REPEATS] for deltas in _reference_rounding(differential, outcome)]
     samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
-    decoded = ((Situation(Tail.ONE), delta) for delta in rounding)
+    decoded = ((Situation(Tail.ONE), deltas) for deltas in rounding)
     return differential.noise.widened([*_near(samples, rounding), *decoded])
 
 
-def _near(samples: list[tuple[Situation, float]], rounding: Sequence[float]) -> list[tuple[Situation, float]]:
+def _near(samples: list[tuple[Situation, Deltas]], rounding: Sequence[Deltas]) -> list[tuple[Situation, Deltas]]:
     """The samples of the target that are no further apart than rounding on the reference explains."""
-    limit = max(SAFETY * max(rounding, default=0.0), LEAST)
-    return [(situation, delta) for situation, delta in samples if delta <= limit]
+    limit = safe(max((max(deltas) for deltas in rounding), default=0.0))
+    return [(situation, deltas) for situation, deltas in samples if max(deltas) <= limit]
 
 
-def _reference_rounding(differential: Differential, outcome: Outcome) -> list[float]:
-    """|delta logprob| between tokens decoded by the reference and the same tokens computed with their prompt."""
-    deltas: list[float] = []
+def _reference_rounding(differential: Differential, outcome: Outcome) -> list[Deltas]:
+    """How far tokens decoded by the reference are from the same tokens computed with their prompt."""
+    deltas: list[Deltas] = []
     for asked, step in zip(asked_in(outcome.ours), outcome.theirs.steps, strict=False):
         if asked is not None and isinstance(step.outcome, Observation):
             deltas += _decoded_against_whole(differential, asked, step.outcome)
     return deltas
 
 
-def _decoded_against_whole(differential: Differential, asked: Asked, answer: Observation) -> list[float]:
+def _decoded_against_whole(differential: Differential, asked: Asked, answer: Observation) -> list[Deltas]:
     grown = [
         msgspec.structs.replace(asked, prompt=asked.prompt + answer.tokens[:count], tokens=1)
         for count in range(1, min(len(answer.positions), _DECODED))
     ]
     whole = differential.ask_reference(grown)
     return [
-        largest_delta(position.top, step.outcome.positions[0].top)
+        apart(position.top, step.outcome.positions[0].top)
         for position, step in zip(answer.positions[1:], whole.steps, strict=False)
         if isinstance(step.outcome, Observation) and step.outcome.positions
     ]
 
 
-def _check_cold(outcomes: list[Outcome], samples: list[tuple[Situation, float]], ceiling: float) -> None:
+def _check_cold(outcomes: list[Outcome], samples: list[tuple[Situation, Deltas]], ceiling: float) -> None:
     refused = next((step.outcome for outcome in outcomes for step in outcome.ours.steps), None)
     if not samples and isinstance(refused, Failure):
         raise CannotJudge(f"the target refuses plain requests: {refused.reason}")
-    cold = [delta for situation, delta in samples if situation == Situation(Tail.COLD)]
+    cold = [max(deltas) for situation, deltas in samples if situation == Situation(Tail.COLD)]
     if cold and max(cold) > ceiling:
         raise CannotJudge(
             f"target and reference differ by {max(cold):.2g} on a request that neither has seen: not the same model, "

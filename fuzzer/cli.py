@@ -83,6 +83,7 @@ _SERVER_OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
     click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Requests a second."),
     click.option("--ca-file", type=click.Path(path_type=Path), help="Certificates to trust for https."),
     click.option("--numerics", type=click.Choice(["exact", "default"]), help="exact is the default for --tiny."),
+    click.option("--recalibrate", is_flag=True, help="Measure rounding anew, whatever an earlier command kept."),
 ]
 
 
@@ -154,23 +155,30 @@ def _given(context: click.Context) -> frozenset[str]:
     return frozenset(given | ({"out"} if "resume" in given else set()))
 
 
+_PROFILES = click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="stalefuzz.toml with profiles for --engine."
+)
+
+
 @cli.command(cls=ServerCommand)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @_server_options
-def replay(files: tuple[Path, ...], **servers: Any) -> None:
+@_PROFILES
+def replay(files: tuple[Path, ...], config: Path | None, **servers: Any) -> None:
     """Replay findings: REPRODUCED, FIXED or ERROR each. Server flags come before those that a finding records."""
     from fuzzer.commands.replay import replay_command
 
-    sys.exit(replay_command(files, _servers(**servers)))
+    sys.exit(replay_command(files, _profiled(_servers(**servers), config)))
 
 
 @cli.command(cls=ServerCommand)
 @_server_options
-def probe(**servers: Any) -> None:
+@_PROFILES
+def probe(config: Path | None, **servers: Any) -> None:
     """Say what a target can do, how exactly it computes, and how large its rounding is."""
     from fuzzer.commands.probe import probe_command
 
-    sys.exit(probe_command(_servers(**servers)))
+    sys.exit(probe_command(_profiled(_servers(**servers), config)))
 
 
 @cli.command()
@@ -224,15 +232,23 @@ def serve(bug: str | None, server_flags: tuple[str, ...]) -> None:
 
 
 @cli.command()
-@click.option("--quick", is_flag=True, help="A few planted bugs only.")
+@click.argument("parts", nargs=-1, metavar="[PART]...")
+@click.option(
+    "--quick", is_flag=True, help="A look in a few minutes: a few planted bugs and sound servers, throughput."
+)
+@click.option("--full", is_flag=True, help="The long form of each part, up to hours.")
 @click.option("--time", "time_s", type=Duration(), default="60s", show_default=True, help="For each planted bug.")
+@click.option("--mutant", "mutants", multiple=True, metavar="NAME", help="Only this planted bug; repeatable.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default="stalefuzz-out", show_default=True)
-def bench(*, quick: bool, time_s: float, seed: int, out: Path) -> None:
-    """Measure the fuzzer on servers with planted bugs, and on sound ones."""
-    from fuzzer.commands.bench import bench_command
+def bench(**options: Any) -> None:
+    """Measure the fuzzer: all parts, or those named. Exit status 1: a goal was missed.
 
-    sys.exit(bench_command(quick=quick, time_s=time_s, seed=seed, out=out))
+    Results are added to the bench.json in --out.
+    """
+    from fuzzer.commands.bench import BenchOptions, bench_command
+
+    sys.exit(bench_command(BenchOptions(**options)))
 
 
 def _servers(
@@ -246,6 +262,15 @@ def _servers(
     return ServerOptions(
         adapters=chosen, numerics=Numerics(numerics) if numerics else None, server_flags=server_flags, **rest
     )
+
+
+def _profiled(options: ServerOptions, config: Path | None) -> ServerOptions:
+    """The options with the engines that a configuration describes."""
+    if config is None:
+        return options
+    from fuzzer.configuration import read_configuration, with_profiles
+
+    return with_profiles(options, read_configuration(config))
 
 
 def main() -> NoReturn:

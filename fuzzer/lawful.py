@@ -98,6 +98,13 @@ def calibration_plans(capabilities: Capabilities, scales: tuple[AdapterScale, ..
     return plans
 
 
+def check_plan(scales: tuple[AdapterScale, ...]) -> Plan:
+    """One request of each class: cold, the same again, and longer by a short and by a long tail."""
+    trunk = Segment("a", 24)
+    prompts = [Prompt(0, (trunk, Segment("b", tail)) if tail else (trunk,)) for tail in (0, 0, 5, 17)]
+    return Plan(tuple(Complete(prompt=prompt, scales=scales, tokens=_ANSWER) for prompt in prompts))
+
+
 def _growing(start: int) -> list[Prompt]:
     trunk = Segment("a", start)
     tails = (0, 0, 1, 2, 4, 8, 20, 21)

@@ -9,9 +9,11 @@ import msgspec
 from fuzzer.baseline import NOTHING, Baseline
 from fuzzer.calibration import Calibration, in_words
 from fuzzer.clock import Clock
+from fuzzer.company import Sighting
 from fuzzer.coverage import tally
 from fuzzer.differential import Differential, Pending
 from fuzzer.rig import Rig
+from fuzzer.target import Mishap
 from oracles.accounting import reuse_lost
 from oracles.evidence import Verdict
 from oracles.noise import Noise
@@ -63,10 +65,18 @@ class Ledger:
         record.numerics = rig.numerics
         record.target, record.reference = rig.target_record(), rig.reference_record()
         record.settings = rig.settings()
-        record.noise = list(calibration.noise.bounds)
+        record.noise, record.noise_measured = list(calibration.noise.bounds), calibration.measured
         record.not_exercised |= _silent(calibration)
         self._sink(
-            events.Probed(self.now(), record.target, record.reference, calibration.noise, rig.numerics, record.seed)
+            events.Probed(
+                self.now(),
+                record.target,
+                record.reference,
+                calibration.noise,
+                rig.numerics,
+                record.seed,
+                calibration.measured,
+            )
         )
 
     def measured(self, noise: Noise, setting: tuple[str, ...]) -> None:
@@ -86,12 +96,16 @@ class Ledger:
             record.exercised[kind(operation)] = record.exercised.get(kind(operation), 0) + 1
         tally(record.coverage, pending.plan, pending.ours)
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
-        asked, answered = differential.counts.target, differential.reference.requests
-        record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
+        self.asked(differential)
         self._lost(pending)
         self._told(record)
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
             self.save()
+
+    def asked(self, differential: Differential) -> None:
+        """Count the requests sent so far, those of triage included."""
+        asked, answered = differential.counts.target, differential.reference.requests
+        self.record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
 
     def _lost(self, pending: Pending) -> None:
         """Keep the first reuse that was lost with each kind of operation, and count the others."""
@@ -134,9 +148,13 @@ class Ledger:
     def tell_notices(self) -> None:
         """Tell what befell the servers meanwhile."""
         while not self._rig.notices.empty():
-            mishap = self._rig.notices.get()
-            self._sink(events.Restarted(self.now(), mishap.why))
-            self._unexplained += [] if mishap.explained else [mishap.why]
+            match self._rig.notices.get():
+                case Mishap(why=why, explained=explained):
+                    self._sink(events.Restarted(self.now(), why))
+                    self._unexplained += [] if explained else [why]
+                case Sighting(why=why):
+                    self._sink(events.Shared(self.now(), why))
+        self.record.others = self._rig.others_record()
 
     def conclude(self, *reasons: str) -> None:
         """The run is over."""

@@ -94,7 +94,7 @@ class Reference:
         steps = list(theirs.steps)
         for at, (mine, other) in enumerate(zip(ours.steps, theirs.steps, strict=False)):
             if isinstance(mine.outcome, Observation) and isinstance(other.outcome, Observation):
-                outcome = self._follow(mine, mine.outcome, other.outcome, noise)
+                outcome = self._follow(ours, at, mine.outcome, other.outcome, noise)
                 steps[at] = msgspec.structs.replace(other, outcome=outcome)
         return Trace(steps)
 
@@ -106,10 +106,10 @@ class Reference:
             known[asked] = self.answer(request, asked.environment.weights)
         return Step(outcome=known[asked], prompt=asked.prompt, environment=asked.environment, asked=asked.tokens)
 
-    def _follow(self, step: Step, ours: Observation, theirs: Observation, noise: Noise) -> Observation:
-        while (tie := near_tie(step, theirs, noise)) is not None:
+    def _follow(self, trace: Trace, at: int, ours: Observation, theirs: Observation, noise: Noise) -> Observation:
+        while (tie := near_tie(trace, at, theirs, noise)) is not None:
             forced = ours.tokens[: tie.position + 1]
-            rest = self._continued(step, forced)
+            rest = self._continued(trace.steps[at], forced)
             if rest is None:
                 break
             chosen = Position(forced[-1], theirs.positions[tie.position].top)

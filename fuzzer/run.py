@@ -12,7 +12,7 @@ import msgspec
 from fuzzer.baseline import NOTHING as KNOWS_NOTHING
 from fuzzer.baseline import Baseline
 from fuzzer.bring_up import bring_up
-from fuzzer.calibration import calibrate
+from fuzzer.calibrated import calibrated
 from fuzzer.campaign import Exploration
 from fuzzer.clock import Clock
 from fuzzer.corpus import NOTHING as EMPTY
@@ -87,9 +87,7 @@ class Run:
         self._ledger.started()
         differential, start_pool = bring_up(self._rig, stack)
         self._interruption.check()
-        calibration = calibrate(differential, self._rig.numerics, self._interruption.check)
-        differential.noise = calibration.noise
-        self._ledger.calibrated(calibration)
+        self._ledger.calibrated(calibrated(differential, self._rig, self._interruption.check))
         scenarios = self._scenarios(differential)
         self._replay_corpus(differential, start_pool)
         for leg in legs(scenarios, self._seed, can_start=self._rig.takes_settings):
@@ -97,6 +95,7 @@ class Run:
                 break
             self._run_leg(leg, differential, start_pool)
             self._interruption.check()
+        differential.target.company.count()
 
     @property
     def _seed(self) -> int:
@@ -148,7 +147,7 @@ class Run:
         target = self._rig.start_fresh(setting=leg.setting)
         stack.callback(target.close)
         differential = first.on(target)
-        differential.noise = calibrate(differential, self._rig.numerics, self._interruption.check).noise
+        calibrated(differential, self._rig, self._interruption.check, leg.setting)
         self._ledger.measured(differential.noise, leg.setting)
         return differential
 
@@ -196,7 +195,9 @@ class Run:
             switches=self._rig.switches,
             suspected_s=self._ledger.now(),
         )
-        match triage.investigate(outcome, case):
+        result = triage.investigate(outcome, case)
+        self._ledger.asked(triage.live)
+        match result:
             case FindingRecord() as finding:
                 self._known.append(finding.necessary)
                 self._ids.add(finding.id)

@@ -42,6 +42,13 @@ class Repeats(msgspec.Struct, frozen=True):
     n: int
 
 
+class Others(msgspec.Struct, frozen=True):
+    """Whether others sent requests to the server, or changed what it is set to, while the evidence was gathered."""
+
+    requests: bool = False
+    changes: bool = False
+
+
 class Evidence(msgspec.Struct, frozen=True):
     """What the runs on fresh state gave."""
 
@@ -63,6 +70,7 @@ class Evidence(msgspec.Struct, frozen=True):
     timing: bool = False
     """The plan has requests side by side, so that it need not show the divergence each time."""
     reused: int | None = None
+    others: Others = Others()
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -74,7 +82,13 @@ class Decision(msgspec.Struct, frozen=True):
 
 def decide(evidence: Evidence) -> Decision:
     """Whether the evidence makes a finding."""
-    repeats = evidence.repeats
+    repeats, paired = evidence.repeats, evidence.paired
+    if evidence.others.changes:
+        return Decision(Verdict.INCONCLUSIVE, "somebody else changed scales or adapters of the server meanwhile")
+    if evidence.others.requests and evidence.timing:
+        return Decision(Verdict.INCONCLUSIVE, "it hangs on timing, and somebody else's requests ran beside it")
+    if paired is not None and paired.outcome(evidence.alpha) is Outcome.NOISE:
+        return Decision(Verdict.CLEAN, f"rounding: {paired.in_words}")
     if repeats.k == 0:
         return Decision(Verdict.INCONCLUSIVE, f"did not come back from fresh state (0 of {repeats.n})")
     if not evidence.alone.clean and evidence.respelled is not None and evidence.respelled.clean:
@@ -83,27 +97,32 @@ def decide(evidence: Evidence) -> Decision:
         return Decision(Verdict.INCONCLUSIVE, "the request alone differs from the reference too: not its history")
     if evidence.oracle in (Oracle.HEALTH, Oracle.ACCOUNTING):
         return _recurs(evidence)
-    if evidence.paired is not None and evidence.paired.outcome(evidence.alpha) is not Outcome.FINDING:
-        return _noisy(evidence.paired, evidence.alpha)
+    if paired is not None:
+        return _recurs(evidence) if paired.outcome(evidence.alpha) is Outcome.FINDING else _open(paired)
     if evidence.control is not None and not evidence.control.clean and not _larger(evidence):
         return Decision(Verdict.INCONCLUSIVE, "the control arm, where reuse is lawful, differs by as much")
     return _recurs(evidence)
 
 
-def _noisy(paired: Paired, alpha: float) -> Decision:
-    said = f"larger than its control arm in {paired.wins} of {paired.pairs} pairs"
-    if paired.outcome(alpha) is Outcome.NOISE:
-        return Decision(Verdict.CLEAN, f"rounding: {said}")
-    return Decision(Verdict.INCONCLUSIVE, f"the noise of this target leaves it open: {said}; try --numerics exact")
+def _open(paired: Paired) -> Decision:
+    if paired.mismatched > paired.pairs:
+        return Decision(Verdict.INCONCLUSIVE, "no lawful run reuses and computes as many tokens to compare it with")
+    return Decision(
+        Verdict.INCONCLUSIVE, f"the noise of this target leaves it open: {paired.in_words}; try --numerics exact"
+    )
 
 
 def _recurs(evidence: Evidence) -> Decision:
     repeats = evidence.repeats
-    if evidence.timing and repeats.k < _TIMES:
-        return Decision(Verdict.INCONCLUSIVE, f"came back in {repeats.k} of {repeats.n} runs only")
-    if not evidence.timing and repeats.k < repeats.n:
-        return Decision(Verdict.INCONCLUSIVE, f"came back in {repeats.k} of {repeats.n} serial runs only")
-    return Decision(Verdict.FINDING)
+    # Where timing or noise decides, a real difference need not exceed the bound each time.
+    if evidence.timing or evidence.paired is not None:
+        enough = min(_TIMES, repeats.n)
+        return _verdict(repeats.k >= enough, f"came back in {repeats.k} of {repeats.n} runs only")
+    return _verdict(repeats.k == repeats.n, f"came back in {repeats.k} of {repeats.n} serial runs only")
+
+
+def _verdict(shown: bool, otherwise: str) -> Decision:
+    return Decision(Verdict.FINDING) if shown else Decision(Verdict.INCONCLUSIVE, otherwise)
 
 
 def _larger(evidence: Evidence) -> bool:

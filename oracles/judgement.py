@@ -11,7 +11,8 @@ from enum import StrEnum
 import msgspec
 
 from oracles.accounting import reusable
-from oracles.comparison import compare
+from oracles.bands import Deltas
+from oracles.comparison import Comparison, compare
 from oracles.noise import Noise, Situation, tail_of
 from oracles.observations import Done, Failure, Observation, Step, Trace, ran_beside_another
 from scenarios.operations import Sampling
@@ -72,7 +73,7 @@ def _judge_step(at: int, ours: Step, theirs: Step, noise: Noise, trace: Trace) -
     missing = ours.asked - len(ours.outcome.positions)
     if missing and not ours.aborted:
         return Suspect(at, Oracle.HEALTH, reason=f"{ours.asked - missing} tokens for {ours.asked} asked")
-    return _judge_answer(at, ours, ours.outcome, theirs.outcome, noise.bound(situation(trace, at)))
+    return _judge_answer(at, ours, ours.outcome, theirs.outcome, noise, situation(trace, at))
 
 
 def _judge_failure(at: int, ours: Step, failure: Failure, theirs: Step) -> Suspect | None:
@@ -82,15 +83,24 @@ def _judge_failure(at: int, ours: Step, failure: Failure, theirs: Step) -> Suspe
     return Suspect(at, Oracle.HEALTH, reason=failure.reason) if broke or answered else None
 
 
-def _judge_answer(at: int, step: Step, ours: Observation, theirs: Observation, bound: float) -> Suspect | None:
-    comparison = compare(ours, theirs)
-    position = comparison.first_above(bound)
-    oracle = Oracle.LOGPROBS
-    if position is None:
-        position, oracle = comparison.parted, Oracle.TOKENS
-        if position is None or not _tells_tokens_apart(step.sampling, comparison.gap, bound):
-            return None
-    return Suspect(at, oracle, position, comparison.delta, bound, ours.reused, ours.computed)
+def _judge_answer(
+    at: int, step: Step, ours: Observation, theirs: Observation, noise: Noise, held_to: Situation
+) -> Suspect | None:
+    comparison, bound, limits = compare(ours, theirs), noise.bound(held_to), noise.limits(held_to)
+    position = comparison.first_above(limits)
+    if position is not None:
+        delta, bound = _excess(comparison, bound, limits)
+        return Suspect(at, Oracle.LOGPROBS, position, delta, bound, ours.reused, ours.computed)
+    if comparison.parted is None or not _tells_tokens_apart(step.sampling, comparison.gap, bound):
+        return None
+    return Suspect(at, Oracle.TOKENS, comparison.parted, comparison.delta, bound, ours.reused, ours.computed)
+
+
+def _excess(comparison: Comparison, bound: float, limits: Deltas) -> tuple[float, float]:
+    """The difference and the bound that it exceeds: of the whole class, or of the band that exceeds its own by most."""
+    if comparison.delta > bound:
+        return comparison.delta, bound
+    return max(zip(comparison.by_band, limits, strict=True), key=lambda pair: pair[0] / pair[1])
 
 
 def _tells_tokens_apart(sampling: str, gap: float, bound: float) -> bool:
@@ -120,23 +130,24 @@ def situation(trace: Trace, at: int) -> Situation:
     return Situation(tail, ran_beside_another(trace, at))
 
 
-def near_tie(ours: Step, theirs: Observation, noise: Noise) -> NearTie | None:
-    """Where these answers part although nothing tells them apart by more than rounding."""
-    if not isinstance(ours.outcome, Observation) or ours.sampling != "plain":
+def near_tie(target: Trace, at: int, theirs: Observation, noise: Noise) -> NearTie | None:
+    """Where the answers to step ``at`` part although nothing tells them apart by more than rounding."""
+    step = target.steps[at]
+    if step.observation is None or step.sampling != "plain":
         return None
-    comparison = compare(ours.outcome, theirs)
+    comparison = compare(step.observation, theirs)
     if comparison.parted is None:
         return None
-    bound = noise.bound(Situation(tail_of(ours.outcome.reused, ours.outcome.computed)))
+    bound = noise.bound(situation(target, at))
     if comparison.gap > 2 * bound or comparison.delta > bound:
         return None
     return NearTie(comparison.parted)
 
 
-def legal_differences(target: Trace, reference: Trace) -> list[tuple[Situation, float]]:
+def legal_differences(target: Trace, reference: Trace) -> list[tuple[Situation, Deltas]]:
     """Class and |delta logprob| of each step; the samples of calibration, from runs that reuse lawfully only."""
-    samples: list[tuple[Situation, float]] = []
+    samples: list[tuple[Situation, Deltas]] = []
     for at, (ours, theirs) in enumerate(zip(target.steps, reference.steps, strict=False)):
         if isinstance(ours.outcome, Observation) and isinstance(theirs.outcome, Observation):
-            samples.append((situation(target, at), compare(ours.outcome, theirs.outcome).delta))
+            samples.append((situation(target, at), compare(ours.outcome, theirs.outcome).by_band))
     return samples

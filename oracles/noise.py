@@ -3,7 +3,8 @@
 A request computed in one piece and the same request computed on top of reused state run through kernels of other
 shapes, so they round differently, most of all when a single token is left to compute; a request computed in a batch
 with others rounds differently again. The bound of a class is measured on legal variation only, and a sample's maximum
-is no bound: see ``SAFETY``.
+is no bound: see ``SAFETY``. Where enough samples moved in a band of log probability (``bands``), it has a bound of its
+own, never wider than that of its class.
 """
 
 from __future__ import annotations
@@ -13,10 +14,19 @@ from enum import StrEnum
 
 import msgspec
 
+from oracles.bands import BANDS, NOTHING, Deltas
+
 SAFETY = 8.0
 """A bound is this many times the largest difference seen ..."""
+CAP = 0.6
+"""... but, beyond this, no more than twice the largest: eight times the rounding of a quantised model, 0.4, would hide
+another adapter's whole effect, 1 to 3. Noise so large sends every suspect through the paired test, which does not
+mistake rounding for a finding (``oracles.sequential``)."""
 LEAST = 1e-4
-"""... and never below this: rounding in float32 reaches 4e-5 in a thousand requests where a probe of 200 saw 2e-5."""
+"""No bound is below this: rounding in float32 reaches 4e-5 in a thousand requests where a probe of 200 saw 2e-5."""
+ENOUGH = 20
+"""Samples that have to have moved in a band before it is held to a bound of its own. Bit-identical ones tell nothing of
+how rounding spreads over the bands, so that exact numerics stay with the bound of the class."""
 
 
 class Tail(StrEnum):
@@ -50,6 +60,21 @@ class Situation(msgspec.Struct, frozen=True):
         return f"{self.tail}, overlapped" if self.beside else str(self.tail)
 
 
+class BandBound(msgspec.Struct, frozen=True):
+    """The same for the tokens of one band of log probability."""
+
+    band: str
+    bound: float
+    samples: int
+    """Requests in which a token of the band moved at all."""
+    largest: float
+
+    @property
+    def known(self) -> bool:
+        """Whether it rests on enough samples to be a bound."""
+        return self.samples >= ENOUGH
+
+
 class Bound(msgspec.Struct, frozen=True, rename={"situation": "class"}):
     """The largest difference that is still rounding, for one class of requests."""
 
@@ -58,6 +83,29 @@ class Bound(msgspec.Struct, frozen=True, rename={"situation": "class"}):
     samples: int
     largest: float
     """Largest |delta logprob| among the samples."""
+    bands: tuple[BandBound, ...] = ()
+    """One for each band, the most certain first; none where nothing ever moved."""
+
+    @property
+    def limits(self) -> Deltas:
+        """The bound of each band; the class's own where a band has too few samples."""
+        if not self.bands:
+            return (self.bound,) * len(BANDS)
+        return tuple(band.bound if band.known else self.bound for band in self.bands)
+
+    def with_sample(self, deltas: Deltas) -> Bound:
+        """The bound with one more sample of legal computation taken in."""
+        largest = max(self.largest, *deltas)
+        bands = self.bands or tuple(BandBound(name, LEAST, 0, 0.0) for name in BANDS)
+        grown = tuple(_with_delta(band, delta) for band, delta in zip(bands, deltas, strict=True))
+        return Bound(self.situation, safe(largest), self.samples + 1, largest, grown if any(deltas) else self.bands)
+
+
+def _with_delta(band: BandBound, delta: float) -> BandBound:
+    if delta == 0:
+        return band
+    largest = max(band.largest, delta)
+    return BandBound(band.band, safe(largest), band.samples + 1, largest)
 
 
 class Noise(msgspec.Struct, frozen=True):
@@ -67,29 +115,41 @@ class Noise(msgspec.Struct, frozen=True):
 
     def bound(self, situation: Situation | None = None) -> float:
         """The bound of a class; for one that was not measured, the widest of those that could stand for it."""
-        name = str(situation)
-        for known in self.bounds:
-            if known.situation == name:
-                return known.bound
-        return max((known.bound for known in self.bounds), default=LEAST)
+        known = self._of(situation)
+        return known.bound if known is not None else max((one.bound for one in self.bounds), default=LEAST)
 
-    def widened(self, samples: Iterable[tuple[Situation, float]]) -> Noise:
+    @property
+    def largest(self) -> float:
+        """The largest |delta logprob| of any legal computation seen."""
+        return max((known.largest for known in self.bounds), default=0.0)
+
+    def limits(self, situation: Situation) -> Deltas:
+        """The bound of each band in a class."""
+        known = self._of(situation)
+        return known.limits if known is not None else (self.bound(),) * len(NOTHING)
+
+    def widened(self, samples: Iterable[tuple[Situation, Deltas]]) -> Noise:
         """These bounds with further samples of legal computation taken in."""
         seen = {known.situation: known for known in self.bounds}
-        for situation, delta in samples:
+        for situation, deltas in samples:
             known = seen.get(str(situation), Bound(str(situation), LEAST, 0, 0.0))
-            largest = max(known.largest, delta)
-            seen[known.situation] = Bound(known.situation, _safe(largest), known.samples + 1, largest)
-        return Noise(tuple(seen[name] for name in _ORDER if name in seen))
+            seen[known.situation] = known.with_sample(deltas)
+        return Noise(tuple(seen[name] for name in CLASSES if name in seen))
+
+    def _of(self, situation: Situation | None) -> Bound | None:
+        name = str(situation)
+        return next((known for known in self.bounds if known.situation == name), None)
 
 
-def measured(samples: Iterable[tuple[Situation, float]]) -> Noise:
+def measured(samples: Iterable[tuple[Situation, Deltas]]) -> Noise:
     """Noise from pairs of class and |delta logprob| of legal computations."""
     return Noise(()).widened(samples)
 
 
-def _safe(largest: float) -> float:
-    return max(SAFETY * largest, LEAST)
+def safe(largest: float) -> float:
+    """The bound that the largest difference seen allows."""
+    return max(min(SAFETY * largest, max(CAP, 2 * largest)), LEAST)
 
 
-_ORDER = [str(Situation(tail, beside)) for beside in (False, True) for tail in Tail]
+CLASSES = [str(Situation(tail, beside)) for beside in (False, True) for tail in Tail]
+"""Names of the classes, in the order in which they are shown."""

@@ -20,6 +20,7 @@ _STAKES = (0.3, 0.6, 0.9)
 """Shares of the wealth that are bet; the mean over several serves weak and strong effects alike."""
 _MOST_PAIRS = 40
 _LEAST_PAIRS = 10
+_MOST_MISMATCHED = 10
 _NOISE = 0.1
 """A gambler who has lost nine tenths is taken to have been wrong."""
 
@@ -38,11 +39,18 @@ class Paired(msgspec.Struct, frozen=True):
     wins: int = 0
     losses: int = 0
     ties: int = 0
+    mismatched: int = 0
+    """Pairs whose arms did not reuse and compute the same counts of tokens, so that nothing can be read off them."""
 
     @property
     def pairs(self) -> int:
-        """Pairs that were run."""
+        """Pairs that were compared."""
         return self.wins + self.losses + self.ties
+
+    @property
+    def in_words(self) -> str:
+        """How often the plan was the worse one."""
+        return f"larger than its control arm in {self.wins} of {self.pairs} pairs"
 
     @property
     def wealth(self) -> float:
@@ -57,6 +65,10 @@ class Paired(msgspec.Struct, frozen=True):
             return msgspec.structs.replace(self, losses=self.losses + 1)
         return msgspec.structs.replace(self, ties=self.ties + 1)
 
+    def with_mismatch(self) -> Paired:
+        """The pairs with one more whose arms are not of one shape."""
+        return msgspec.structs.replace(self, mismatched=self.mismatched + 1)
+
     def outcome(self, alpha: float) -> Outcome:
         """Finding at a false-alarm rate of ``alpha``, noise, or neither."""
         if self.wealth >= 1 / alpha:
@@ -68,7 +80,7 @@ class Paired(msgspec.Struct, frozen=True):
     @property
     def exhausted(self) -> bool:
         """Whether no more pairs are worth running."""
-        return self.pairs >= _MOST_PAIRS
+        return self.pairs >= _MOST_PAIRS or self.mismatched >= _MOST_MISMATCHED
 
 
 def alpha_of(suspect: int) -> float:

@@ -31,6 +31,8 @@ class Probed(Event, frozen=True, tag="probed"):
     noise: Noise
     numerics: str
     seed: int
+    measured: str = ""
+    """The day on which the bounds were measured, where they are re-used."""
 
 
 class Explored(Event, frozen=True, tag="explored"):
@@ -65,6 +67,12 @@ class Dropped(Event, frozen=True, tag="dropped"):
 
 class Restarted(Event, frozen=True, tag="restarted"):
     """A server of ours was started again."""
+
+    why: str
+
+
+class Shared(Event, frozen=True, tag="shared"):
+    """Somebody else did something to the target."""
 
     why: str
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from oracles.divergence import MOST, JensenShannon
 from reports.escaping import token_text
-from reports.record import FindingRecord, RunRecord
+from reports.record import Divergence, FindingRecord, RunRecord
 from scenarios.plans import Plan
 from scenarios.story import story_lines
 
@@ -107,8 +108,23 @@ def _wrongness(finding: FindingRecord) -> str:
         return ""
     return (
         f"{_choice(finding)}Log probabilities are off by up to {finding.max_abs_logprob_delta:.2g} nats; "
-        f"rounding explains at most {finding.bound:.1g} on this server."
+        f"rounding explains at most {finding.bound:.1g} on this server.{_apart(finding.divergence)}"
     )
+
+
+def _apart(at: Divergence | None) -> str:
+    """How differently the answers read, and how near the right one was to another token."""
+    if at is None or at.jensen_shannon is None:
+        return ""
+    words = (
+        f" The two distributions are {_nats(at.jensen_shannon)} apart (Jensen-Shannon divergence, at most {MOST:.2f})"
+    )
+    return f"{words}; the right one leads its next token by {at.lead:.2g} nats." if at.lead is not None else f"{words}."
+
+
+def _nats(divergence: JensenShannon) -> str:
+    least, most = f"{divergence.least:.2g}", f"{divergence.most:.2g}"
+    return f"{least} nats" if least == most else f"{least} to {most} nats"
 
 
 def _choice(finding: FindingRecord) -> str:
@@ -194,3 +210,16 @@ def _reference(mode: str) -> str:
         "bypass": "itself, told to skip its cache",
         "url": "another server",
     }.get(mode, f"a reference ({mode})")
+
+
+def others_in_words(record: RunRecord) -> list[str]:
+    """What somebody else did to the target during the run, and what that means for the verdict."""
+    others = record.others
+    if others is None:
+        return []
+    lines = []
+    if others.requests:
+        told = f"{others.told_by}, at least {others.work} {others.unit}" if others.work else others.told_by
+        lines.append(f"somebody else used the target meanwhile ({told}): what hangs on timing stays unconfirmed")
+    lines += [f"somebody else changed {name} ({times} times seen)" for name, times in others.changes.items()]
+    return lines

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from oracles.divergence import JensenShannon
 from oracles.evidence import Arm, Repeats, Verdict
 from oracles.noise import Bound
 from scenarios.capabilities import Capabilities
@@ -91,6 +92,9 @@ class Divergence(msgspec.Struct, frozen=True):
     reference: list[Token]
     gap: float | None = None
     """By how many nats the reference prefers its own token to the target's."""
+    lead: float | None = None
+    """By how many nats the reference prefers its likeliest token to the next: how near a tie it is."""
+    jensen_shannon: JensenShannon | None = None
 
 
 class AnswerToken(msgspec.Struct, frozen=True):
@@ -193,6 +197,8 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     respelled: Arm | None = None
     """The request alone with every adapter named; where the request alone is wrong too."""
     severity: str = ""
+    reducing_requests: int | None = None
+    """Requests to the target that reducing the plan took."""
     situation: str = ""
     """The class of noise that the wrong answer was held to."""
     suspected_s: float | None = None
@@ -245,6 +251,20 @@ class LostReuse(msgspec.Struct, frozen=True):
     """How often a step of this kind lost its reuse in the run; the story is the first one's."""
 
 
+class OthersRecord(msgspec.Struct, frozen=True):
+    """What others did to the target meanwhile, as far as its own counters and settings tell."""
+
+    told_by: str = ""
+    """Where requests of others show; empty where they do not."""
+    requests: int = 0
+    """In how many looks there were some."""
+    work: int = 0
+    unit: str = ""
+    """``work`` is at least what they asked for, 0 where only that they asked is known."""
+    changes: dict[str, int] = {}
+    """What was set to something else, and how often that was seen."""
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """run.json."""
 
@@ -259,6 +279,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     reference: ReferenceRecord | None = None
     settings: Settings | None = None
     noise: list[Bound] = []
+    noise_measured: str = ""
+    """The day on which the bounds were measured, where they were kept from an earlier command."""
     steps: int = 0
     requests: Requests = Requests()
     reuse: Reuse = Reuse()
@@ -268,6 +290,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     coverage: dict[str, dict[str, int]] = {}
     """Operation by situation: how often each was exercised in it."""
     series: list[Sample] = []
+    others: OthersRecord | None = None
+    """None for a target that was launched for the run, which nobody else knows of."""
     redacted: bool = False
     matrix: list[CellRecord] = []
     """Of a run over several targets or settings; counts and findings are those of all of them."""

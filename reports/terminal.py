@@ -11,6 +11,7 @@ from rich.text import Text
 
 from reports import events
 from reports.escaping import printable
+from reports.prose import others_in_words
 from reports.record import FindingRecord, RunRecord, SuspectRecord, TargetRecord
 
 
@@ -52,7 +53,7 @@ class Terminal:
                 self._print(finding_block(event.finding, self._out))
             case events.Dropped():
                 self._print(suspect_block(event.suspect))
-            case events.Restarted():
+            case events.Restarted() | events.Shared():
                 self._print(Text(printable(event.why), style="yellow"))
             case _:
                 pass
@@ -90,6 +91,7 @@ def probe_block(event: events.Probed) -> Text:
         ("can", capabilities_in_words(target)),
         ("numerics", event.numerics),
         ("bound", bounds_in_words(event)),
+        ("", f"measured {event.measured}, re-used" if event.measured else ""),
         ("seed", str(event.seed)),
     ]
     return Text("\n".join(f"  {name:<10} {printable(value)}" for name, value in lines if value) + "\n")
@@ -156,6 +158,8 @@ def summary_block(record: RunRecord, out: Path) -> Text:
     text.append(f"  {counts_in_words(record)}\n")
     for reason in record.reasons:
         text.append(f"  {printable(reason)}\n")
+    for line in others_in_words(record):
+        text.append(f"  {printable(line)}\n", style="yellow")
     for what, why in record.not_exercised.items():
         text.append(f"  not exercised: {what}: {printable(why)}\n")
     for name in record.baseline_fixed:

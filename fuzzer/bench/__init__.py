@@ -1,1 +1,1 @@
-"""How fast, how lean and how small: measurements on the real server, run by ``make bench``."""
+"""How good, how fast, how lean: what ``stalefuzz bench`` measures."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+
+SEED, TIME_S = 1, 60.0
+"""What holds where the command line says nothing else."""
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +67,16 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for each planted or public bug."""
     folder: Path
     tell: Callable[[str], None]
+    mutants: tuple[str, ...] = ()
+    """The planted bugs to look for; empty: those of the form."""
+
+    def command(self, part: str) -> str:
+        """The command line that measures ``part`` like this again."""
+        words = ["stalefuzz", "bench", part, *(["--full"] if self.full else [])]
+        words += ["--seed", str(self.seed)] if self.seed != SEED else []
+        words += ["--time", f"{self.time_s:g}s"] if self.time_s != TIME_S else []
+        words += [word for name in self.mutants for word in ("--mutant", name)]
+        return shlex.join(words)
 
 
 Measure = Callable[[Setting], Part]

@@ -1,7 +1,7 @@
 """Cold start: how long ``stalefuzz run -x --scenario adapter-scale`` takes, and whether what it finds is minimal.
 
-``python -m fuzzer.bench.cold_start`` runs the command once for every seed, then runs each candidate that is one step
-simpler than the finding's plan on a live pair of servers: none may still show the bug.
+The command runs once for every seed; then each candidate that is one step simpler than the finding's plan runs on a
+live pair of servers: none may still show the bug.
 """
 
 from __future__ import annotations
@@ -12,22 +12,26 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import click
 import msgspec
 
+from fuzzer.bench.card import Figure, Part, Setting
+from fuzzer.bring_up import bring_up
 from fuzzer.calibration import calibrate
 from fuzzer.differential import Differential
 from fuzzer.finding_file import plan_of, read_finding
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
-from oracles.noise import Noise
 from scenarios.plans import Plan, compact
 from scenarios.simplify import ASPECTS
+
+_SEEDS, _FULL_SEEDS = 3, 20
+_GOAL_S = 5.0
+_SHORTEST = 3
+"""Requests of the smallest plan that shows the bug."""
 
 
 class Cold(msgspec.Struct, frozen=True):
@@ -37,6 +41,57 @@ class Cold(msgspec.Struct, frozen=True):
     wall_s: float
     cpu_s: float
     plan: Plan | None
+    simpler: int = 0
+    """Plans one step simpler that show the bug as well."""
+
+    @property
+    def operations(self) -> int:
+        """Of the finding's plan."""
+        return len(self.plan.operations) if self.plan is not None else 0
+
+    @property
+    def minimal(self) -> bool:
+        """Whether there is a finding, as short as can be, of which nothing can be taken away."""
+        return self.operations == _SHORTEST and self.simpler == 0
+
+
+def measure(setting: Setting) -> Part:
+    """Time cold starts and check that each finding is minimal."""
+    runs: list[Cold] = []
+    with live_pair() as differential:
+        for seed in range(_FULL_SEEDS if setting.full else _SEEDS):
+            runs.append(_checked(differential, cold_run(seed)))
+            setting.tell(f"seed {seed}: {runs[-1].wall_s:.1f} s, {runs[-1].operations} operations")
+    return Part(
+        name="cold-start",
+        command=setting.command("cold-start"),
+        figures=figures(runs),
+        columns=["seed", "s", "CPU with servers, s", "operations", "simpler plans that show it"],
+        rows=[
+            [str(run.seed), f"{run.wall_s:.1f}", f"{run.cpu_s:.1f}", str(run.operations), str(run.simpler)]
+            for run in runs
+        ],
+    )
+
+
+def figures(runs: Sequence[Cold]) -> list[Figure]:
+    """The lines of the score card."""
+    walls = [run.wall_s for run in runs]
+    minimal = sum(1 for run in runs if run.minimal)
+    return [
+        Figure(
+            what=f"cold start to a confirmed finding, {len(runs)} seeds",
+            measured=f"median {statistics.median(walls):.1f} s, most {max(walls):.1f} s",
+            goal=f"median at most {_GOAL_S:g} s",
+            met=statistics.median(walls) <= _GOAL_S,
+        ),
+        Figure(
+            what=f"of those, findings of {_SHORTEST} requests of which nothing can be taken away",
+            measured=f"{minimal} of {len(runs)}",
+            goal="all",
+            met=minimal == len(runs),
+        ),
+    ]
 
 
 def cold_run(seed: int) -> Cold:
@@ -61,42 +116,18 @@ def live_pair() -> Iterator[Differential]:
     """Target and reference as the command starts them."""
     with ExitStack() as stack:
         rig = Rig(ServerOptions())
-        stack.callback(rig.stop)
-        pool = stack.enter_context(ThreadPoolExecutor(1))
-        target, reference = rig.start(stack.enter_context(ThreadPoolExecutor(2)))
-        differential = Differential(target, reference, Noise(()), pool=pool)
+        differential, _ = bring_up(rig, stack)
         differential.noise = calibrate(differential, rig.numerics).noise
         yield differential
+
+
+def _checked(differential: Differential, run: Cold) -> Cold:
+    if run.plan is None:
+        return run
+    return msgspec.structs.replace(run, simpler=len(still_shown(differential, run.plan)))
 
 
 def still_shown(differential: Differential, plan: Plan) -> list[Plan]:
     """The plans one step simpler than ``plan`` that are still answered wrongly."""
     candidates = {compact(candidate) for aspect in ASPECTS for candidate in aspect(plan)} - {plan}
     return [candidate for candidate in candidates if candidate.operations and differential.run(candidate).suspects]
-
-
-@click.command()
-@click.option("--seeds", default=20, show_default=True)
-def main(seeds: int) -> None:
-    """Time cold starts and check that each finding is three requests long and minimal."""
-    runs: list[Cold] = []
-    good = True
-    with live_pair() as differential:
-        for seed in range(seeds):
-            run = cold_run(seed)
-            runs.append(run)
-            simpler = still_shown(differential, run.plan) if run.plan is not None else []
-            operations = len(run.plan.operations) if run.plan is not None else 0
-            good = good and operations == 3 and not simpler
-            click.echo(
-                f"seed {seed:3}  {run.wall_s:5.1f} s  CPU {run.cpu_s:5.1f} s  {operations} operations  "
-                f"{len(simpler)} simpler plans show it too"
-            )
-    walls, cpus = [run.wall_s for run in runs], [run.cpu_s for run in runs]
-    click.echo(f"wall: median {statistics.median(walls):.1f} s, most {max(walls):.1f} s (goal: 6 and 10)")
-    click.echo(f"CPU:  median {statistics.median(cpus):.1f} s, most {max(cpus):.1f} s")
-    sys.exit(0 if good else 1)
-
-
-if __name__ == "__main__":
-    main()

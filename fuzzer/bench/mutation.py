@@ -1,48 +1,69 @@
-"""Mutation score: each planted bug of the zoo against the default campaign, and the zoo without bugs against it.
+"""Mutation score: each planted bug of the zoo against the default campaign.
 
-``python -m fuzzer.bench.mutation [NAME ...] [--time S] [--json FILE]``. A mutant that is not found is listed as such.
+A mutant that is not found is listed as such, never left out.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
-import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from rich.table import Table
 
-from fuzzer.interrupts import Interruption
-from fuzzer.options import RunOptions, ServerOptions
-from fuzzer.rig import Rig
-from fuzzer.run import Run
+from fuzzer.bench.campaigns import campaign
+from fuzzer.bench.card import Figure, Part, Plot, Setting
+from fuzzer.bench.ecdf import ecdf
+from fuzzer.bench.naming import named_rightly
+from fuzzer.errors import UsageError
+from fuzzer.options import ServerOptions
+from fuzzer.zoo.bugs import Bug
 from fuzzer.zoo.catalogue import MUTANTS
 from fuzzer.zoo.mutants import Mutant
-from reports.console import console
-from reports.record import FindingRecord, RunRecord
+from reports.record import FindingRecord
 
+_FEW = (
+    Bug.SLOT_IGNORES_SCALES,
+    Bug.SCALE_TRUNCATED,
+    Bug.GUARD_COMPARES_SLOT_HISTORY,
+    Bug.CHECKPOINT_PAST_PREFIX,
+    Bug.RECURRENT_TRIM_IGNORED,
+    Bug.POSITION_NOT_REWOUND,
+    Bug.RAM_IGNORES_ENVIRONMENT,
+    Bug.PENALTIES_LEFT_IN_ROW,
+)
+"""Mutants of as many kinds, for a look in minutes."""
 _SLACK = 1
 """Operations that a minimal plan may have beyond the shortest possible."""
+_MEDIAN_S = 5.0
+_REDUCING = 100
 
 
-class Score(msgspec.Struct, frozen=True):
-    """How one mutant fared."""
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """How one mutant fared; all that tells of the finding is None or empty where there is none."""
 
     name: str
     kind: str
-    found: bool
-    seconds: float | None
-    requests: int
-    """Requests to the target until the finding was written, triage included."""
-    operations: int | None
     shortest: int
+    seconds: float | None = None
+    """Until the finding was confirmed, from the start of the servers on."""
+    suspected_s: float | None = None
+    """Until it first diverged."""
+    requests: int | None = None
+    """To the target, until it first diverged."""
+    reducing: int | None = None
+    """Requests that reducing took."""
+    operations: int | None = None
     oracle: str = ""
     named: str = ""
     """The kind that the finding was given."""
+    rightly: bool = False
+    """Whether that is the mutant's kind."""
+
+    @property
+    def found(self) -> bool:
+        """Whether there was a confirmed finding in time."""
+        return self.seconds is not None
 
     @property
     def minimal(self) -> bool:
@@ -52,89 +73,142 @@ class Score(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """The outcome in a few words."""
-        if not self.found:
+        if self.seconds is None:
             return "NOT FOUND"
         return f"found after {self.seconds:.1f} s, {self.operations} operations (shortest possible {self.shortest})"
 
 
-def score(mutant: Mutant, *, time_s: float, seed: int, folder: Path) -> Score:
-    """Fuzz a server with one planted bug until the first finding."""
-    record = campaign(mutant.flags(), time_s=time_s, seed=seed, folder=folder)
-    finding = next(iter(record.findings), None)
-    return Score(
-        name=mutant.name,
-        kind=mutant.kind,
-        found=finding is not None,
-        seconds=record.time_to_first_finding_s,
-        requests=record.requests.target,
-        operations=finding.operations if finding is not None else None,
-        shortest=mutant.operations,
-        oracle=finding.oracle if finding is not None else "",
-        named=finding.kind if finding is not None else "",
+def measure(setting: Setting) -> Part:
+    """Each mutant against the default campaign."""
+    scores: list[Score] = []
+    for mutant in chosen(setting):
+        scores.append(score(mutant, time_s=setting.time_s, seed=setting.seed, folder=setting.folder))
+        setting.tell(f"{mutant.name}: {scores[-1].words}")
+    return Part(
+        name="mutation",
+        command=setting.command("mutation"),
+        figures=figures(scores, setting.time_s),
+        columns=[
+            "mutant",
+            "kind",
+            "found",
+            "s",
+            "diverged, s",
+            "requests",
+            "reducing",
+            "operations",
+            "shortest",
+            "named",
+        ],
+        rows=[row(one) for one in scores],
+        plots=[_plot(scores)],
     )
 
 
-def campaign(
-    flags: Sequence[str], *, time_s: float, seed: int, folder: Path, max_steps: int | None = None
-) -> RunRecord:
-    """The default campaign on a zoo server, up to its first finding."""
-    servers = ServerOptions(launch="zoo", server_flags=tuple(flags))
-    options = RunOptions(servers=servers, time_s=time_s, max_steps=max_steps, seed=seed, fail_fast=True, out=folder)
-    run = Run(options, Rig(servers), Interruption(), lambda event: None, lambda record: None)
-    return run.execute()
+def chosen(setting: Setting) -> list[Mutant]:
+    """The mutants named, all of them in the long form, a few otherwise; raises UsageError for an unknown name."""
+    unknown = [name for name in setting.mutants if name not in MUTANTS]
+    if unknown:
+        raise UsageError(f"there is no planted bug called {unknown[0]!r}; `stalefuzz zoo list` names them")
+    names = [Bug(name) for name in setting.mutants] or (MUTANTS if setting.full else _FEW)
+    return [MUTANTS[name] for name in names]
 
 
-def false_alarms(
-    flags: Sequence[str], *, time_s: float, seed: int, folder: Path, max_steps: int | None = None
-) -> tuple[int, list[FindingRecord]]:
-    """Steps on a zoo server without bugs, and what was found there although nothing is."""
-    record = campaign(flags, time_s=time_s, seed=seed, folder=folder, max_steps=max_steps)
-    return record.steps, record.findings
+def score(mutant: Mutant, *, time_s: float, seed: int, folder: Path) -> Score:
+    """Fuzz a server with one planted bug until the first finding."""
+    servers = ServerOptions(launch="zoo", server_flags=mutant.flags())
+    ran = campaign(servers, time_s=time_s, seed=seed, folder=folder, fail_fast=True)
+    missed = Score(name=mutant.name, kind=mutant.kind, shortest=mutant.operations)
+    finding = next(iter(ran.record.findings), None)
+    return missed if finding is None else _found(missed, mutant, finding, ran.requests_to_suspect)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Score the mutants and print the table."""
-    options = _parser().parse_args(arguments)
-    chosen = [MUTANTS[name] for name in options.names] if options.names else list(MUTANTS.values())
-    scores: list[Score] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for mutant in chosen:
-            scores.append(score(mutant, time_s=options.time, seed=options.seed, folder=Path(folder)))
-            print(f"{scores[-1].name}: {scores[-1].words}", file=sys.stderr, flush=True)
-    console().print(table(scores))
-    console().print(summary(scores), highlight=False)
-    if options.json:
-        options.json.write_text(json.dumps([msgspec.structs.asdict(one) for one in scores], indent=1) + "\n")
-    return 0 if all(one.found for one in scores) else 1
+def _found(missed: Score, mutant: Mutant, finding: FindingRecord, requests: int | None) -> Score:
+    return msgspec.structs.replace(
+        missed,
+        seconds=finding.found_s,
+        suspected_s=finding.suspected_s,
+        requests=requests,
+        reducing=finding.reducing_requests,
+        operations=finding.operations,
+        oracle=finding.oracle,
+        named=finding.kind,
+        rightly=named_rightly(mutant.kind, finding.kind),
+    )
 
 
-def table(scores: Sequence[Score]) -> Table:
-    """One row a mutant."""
-    rows = Table("mutant", "kind", "found", "s", "requests", "operations", "shortest", "named", box=None)
-    for one in scores:
-        seconds = f"{one.seconds:.1f}" if one.seconds is not None else "-"
-        found = "yes" if one.found else "NO"
-        operations = str(one.operations or "-")
-        rows.add_row(one.name, one.kind, found, seconds, str(one.requests), operations, str(one.shortest), one.named)
-    return rows
+def figures(scores: Sequence[Score], time_s: float) -> list[Figure]:
+    """The lines of the score card."""
+    found = [one for one in scores if one.found]
+    missed = ", ".join(one.name for one in scores if not one.found)
+    minimal = sum(1 for one in found if one.minimal)
+    rightly = sum(1 for one in found if one.rightly)
+    seconds = median([one.seconds for one in found])
+    reducing = median([one.reducing for one in found])
+    return [
+        Figure(
+            what=f"planted bugs found within {time_s:g} s each",
+            measured=f"{len(found)} of {len(scores)}" + (f"; not found: {missed}" if missed else ""),
+            goal="all",
+            met=not missed,
+        ),
+        Figure(
+            what="seconds to a confirmed finding, median of those found",
+            measured=shown(seconds, " s"),
+            goal=f"under {_MEDIAN_S:g} s",
+            met=seconds is not None and seconds < _MEDIAN_S,
+        ),
+        Figure(
+            what="minimal plans at most one operation longer than the shortest possible",
+            measured=f"{minimal} of {len(found)}",
+            goal="all",
+            met=minimal == len(found),
+        ),
+        Figure(what="kind named rightly", measured=f"{rightly} of {len(found)}"),
+        Figure(
+            what="requests to the first divergence, median", measured=shown(median([one.requests for one in found]))
+        ),
+        Figure(
+            what="requests to reduce a finding, median",
+            measured=shown(reducing),
+            goal=f"at most {_REDUCING}",
+            met=reducing is not None and reducing <= _REDUCING,
+        ),
+    ]
 
 
-def summary(scores: Sequence[Score]) -> str:
-    """The score in a line."""
-    seconds = [one.seconds for one in scores if one.seconds is not None]
-    median = f"{statistics.median(seconds):.1f} s" if seconds else "-"
-    minimal = sum(1 for one in scores if one.minimal)
-    return f"{len(seconds)} of {len(scores)} mutants found, median {median}; {minimal} minimal to within one operation"
+def row(one: Score) -> list[str]:
+    """One mutant's line of the table."""
+    named = f"{one.named}{'' if one.rightly or not one.named else ' (another kind)'}"
+    found = "yes" if one.found else "NO"
+    times = [shown(one.seconds), shown(one.suspected_s)]
+    counts = [shown(one.requests), shown(one.reducing), shown(one.operations), str(one.shortest)]
+    return [one.name, one.kind, found, *times, *counts, named]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fuzzer.bench.mutation", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*MUTANTS, []], metavar="NAME")
-    parser.add_argument("--time", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=Path)
-    return parser
+def median(values: Sequence[float | None]) -> float | None:
+    """The median of what was measured; None where nothing was."""
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def shown(value: float | None, unit: str = "") -> str:
+    """A number with at most one decimal, or a dash."""
+    if value is None:
+        return "-"
+    return f"{round(value, 1):g}{unit}"
+
+
+def _plot(scores: Sequence[Score]) -> Plot:
+    series = [
+        ecdf("a confirmed, minimal finding", [one.seconds for one in scores]),
+        ecdf("a first divergence", [one.suspected_s for one in scores]),
+    ]
+    return Plot(
+        name="mutation",
+        title="Planted bugs found over time",
+        x="seconds from the start of the servers",
+        y="share of the planted bugs",
+        series=series,
+        log_x=True,
+    )

@@ -1,144 +1,89 @@
-"""Throughput: requests a second on the target while the reference answers and answers are compared, and without that.
-
-``python -m fuzzer.bench.throughput`` alternates two things in blocks, so that other load on the machine falls on both:
-a run of the fuzzer, and a bare httpx loop that posts the very bodies of that run to a third server of the same kind
-and reads the answers.
-"""
+"""Throughput: requests a second on the target while the reference answers and answers are compared, and their cost."""
 
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
-from resource import getpagesize
-from tempfile import TemporaryDirectory
-from typing import Any
 
-import click
-import httpx
-import msgspec
-
-from fuzzer.calibration import Numerics, calibrate
-from fuzzer.campaign import Exploration
-from fuzzer.differential import Differential
-from fuzzer.model_files import model_files
-from fuzzer.options import ServerOptions
-from fuzzer.reference import Reference, ReferenceMode
-from fuzzer.servers.launched import launch_embedded
-from fuzzer.servers.llama_flags import parse_flags
-from fuzzer.servers.llama_launch import reference_flags, target_flags
-from fuzzer.servers.llama_server import LlamaServer
-from fuzzer.servers.protocol import Request
-from fuzzer.target import Target
-from oracles.noise import Noise
+from fuzzer.bench.card import Figure, Part, Setting
+from fuzzer.bench.side_by_side import Block, SideBySide
 from scenarios.library import single_scale
 
-
-class Block(msgspec.Struct, frozen=True):
-    """One block of both; ``cpu_s`` is this process's own time, ``resident_mb`` its memory afterwards."""
-
-    requests: int
-    fuzzing_s: float
-    cpu_s: float
-    resident_mb: float
-    bare_s: float
-
-    @property
-    def ratio(self) -> float:
-        """Speed of the target's leg, of the bare loop's."""
-        return self.bare_s / self.fuzzing_s
+_BLOCKS, _SIZE = 4, 200
+_FULL_BLOCKS, _FULL_SIZE = 8, 500
+_RATIO = 0.8
+_CPU_MS = 0.4
+_GROWTH_MB = 1.0
 
 
-class _Recording(LlamaServer):
-    """Keeps the bodies that it sends."""
-
-    def __init__(self, url: str, bodies: list[bytes]) -> None:
-        super().__init__(url)
-        self._bodies = bodies
-
-    def body(self, request: Request) -> dict[str, Any]:
-        body = super().body(request)
-        self._bodies.append(msgspec.json.encode(body))
-        return body
-
-
-class Bench:
-    """Three servers: target, reference, and one for the bare loop."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        files = model_files(ServerOptions())
-        slot_files = Path(stack.enter_context(TemporaryDirectory()))
-        flags = target_flags(parse_flags(()), files, slot_files, exact=True)
-        self.bodies: list[bytes] = []
-        target = Target(
-            lambda url: _Recording(url, self.bodies), process=stack.enter_context(launch_embedded(flags.argv()))
-        )
-        stack.callback(target.server.close)
-        process = stack.enter_context(launch_embedded(reference_flags(flags).argv()))
-        reference = Reference(LlamaServer(process.url), ReferenceMode.LAUNCHED)
-        pool = stack.enter_context(ThreadPoolExecutor(1))
-        self.differential = Differential(target, reference, Noise(()), pool=pool)
-        self.differential.noise = calibrate(self.differential, Numerics.EXACT).noise
-        self._bare = stack.enter_context(launch_embedded(flags.argv()))
-        self._client = stack.enter_context(httpx.Client(base_url=self._bare.url, timeout=60, trust_env=False))
-
-    def blocks(self, count: int, size: int) -> Iterator[Block]:
-        """Both things in turn, ``size`` requests or a few more each."""
-        for seed in range(count):
-            self.bodies.clear()
-            cpu, began = time.process_time(), time.perf_counter()
-            self._fuzz(seed, size)
-            cpu, fuzzing = time.process_time() - cpu, time.perf_counter() - began
-            bare = self._post()
-            yield Block(len(self.bodies), fuzzing, cpu, resident_mb(), bare)
-
-    def _fuzz(self, seed: int, size: int) -> None:
-        exploration = Exploration(
-            self.differential,
-            [single_scale.SCENARIO],
-            seed,
-            [],
-            enough=lambda: len(self.bodies) >= size,
-            ran=lambda pending: None,
-        )
-        if exploration.next_suspect() is not None:
-            raise click.ClickException("the control scenario diverged: this measures nothing")
-
-    def _post(self) -> float:
-        began = time.perf_counter()
-        for body in self.bodies:
-            self._client.post("/completion", content=body, headers={"content-type": "application/json"}).read()
-        return time.perf_counter() - began
-
-
-def resident_mb() -> float:
-    """Memory of this process that is in RAM."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * getpagesize() / 2**20
-
-
-@click.command()
-@click.option("--blocks", default=8, show_default=True)
-@click.option("--size", default=500, show_default=True, help="Requests a block.")
-def main(blocks: int, size: int) -> None:
-    """Measure throughput, own CPU time and memory of the fuzzer on the embedded llama-server."""
+def measure(setting: Setting) -> Part:
+    """Alternate blocks of fuzzing with blocks of the bare loop."""
+    count, size = (_FULL_BLOCKS, _FULL_SIZE) if setting.full else (_BLOCKS, _SIZE)
     with ExitStack() as stack:
-        measured = list(Bench(stack).blocks(blocks, size))
-    click.echo("requests   fuzzing      bare   ratio   own CPU   memory")
-    for block in measured:
-        click.echo(
-            f"{block.requests:8} {block.requests / block.fuzzing_s:7.0f}/s {block.requests / block.bare_s:7.0f}/s"
-            f" {block.ratio:7.2f} {1e3 * block.cpu_s / block.requests:6.2f} ms {block.resident_mb:5.0f} MB"
-        )
-    ratios = [block.ratio for block in measured]
-    # The first block fills caches of fixed size.
-    steps = sum(block.requests for block in measured[1:])
-    growth = measured[-1].resident_mb - measured[0].resident_mb
-    click.echo(f"ratio: median {statistics.median(ratios):.2f}, least {min(ratios):.2f} (goal: at least 0.5)")
-    click.echo(f"memory: {growth:+.1f} MB over {steps} requests after the first block")
+        blocks = list(SideBySide(stack).blocks(single_scale.SCENARIO, count, size))
+    return Part(
+        name="throughput",
+        command=setting.command("throughput"),
+        figures=figures(blocks),
+        columns=[
+            "requests",
+            "fuzzing, /s",
+            "bare, /s",
+            "ratio",
+            *(f"CPU ms, {name}" for name in _CPU),
+            "memory, MB",
+        ],
+        rows=[_row(block) for block in blocks],
+    )
 
 
-if __name__ == "__main__":
-    main()
+_CPU: dict[str, Callable[[Block], float]] = {
+    "generation": lambda block: block.generation_cpu_s,
+    "target": lambda block: block.target_cpu_s,
+    "reference": lambda block: block.reference_cpu_s,
+    "verdict": lambda block: block.verdict_cpu_s,
+    "all": lambda block: block.process_cpu_s,
+    "bare loop": lambda block: block.bare_cpu_s,
+}
+
+
+def figures(blocks: Sequence[Block]) -> list[Figure]:
+    """The lines of the score card."""
+    ratios = [block.ratio for block in blocks]
+    ratio = statistics.median(ratios)
+    added = statistics.median(block.ms(block.target_cpu_s + block.verdict_cpu_s - block.bare_cpu_s) for block in blocks)
+    each = {name: statistics.median(block.ms(cpu(block)) for block in blocks) for name, cpu in _CPU.items()}
+    growth = blocks[-1].resident_mb - blocks[0].resident_mb
+    later = sum(block.requests for block in blocks[1:])
+    return [
+        Figure(
+            what="requests a second on the target, with reference and verdicts, as a share of a bare httpx loop's",
+            measured=f"median {ratio:.2f}, least {min(ratios):.2f}",
+            goal=f"at least {_RATIO}",
+            met=ratio >= _RATIO,
+        ),
+        Figure(
+            what="own CPU a request of the target's leg and its verdict, beyond the bare httpx loop's",
+            measured=f"{added:+.2f} ms",
+            goal=f"under {_CPU_MS} ms",
+            met=added < _CPU_MS,
+        ),
+        Figure(
+            what="own CPU a request, part by part",
+            measured=", ".join(f"{name} {ms:.2f} ms" for name, ms in each.items()),
+        ),
+        # The first block fills caches of fixed size.
+        Figure(
+            what=f"growth of own memory over {later:,} requests after the first block",
+            measured=f"{growth:+.1f} MB",
+            goal=f"under {_GROWTH_MB:g} MB",
+            met=growth < _GROWTH_MB,
+        ),
+    ]
+
+
+def _row(block: Block) -> list[str]:
+    cpu = [f"{block.ms(part(block)):.2f}" for part in _CPU.values()]
+    speeds = [f"{block.requests / block.fuzzing_s:.0f}", f"{block.requests / block.bare_s:.0f}", f"{block.ratio:.2f}"]
+    return [str(block.requests), *speeds, *cpu, f"{block.resident_mb:.0f}"]

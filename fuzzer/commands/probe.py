@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from fuzzer.bring_up import bring_up
-from fuzzer.calibration import calibrate, in_words
+from fuzzer.calibrated import calibrated
+from fuzzer.calibration import in_words
 from fuzzer.exit_status import Exit
 from fuzzer.interrupts import interruptible
 from fuzzer.options import ServerOptions
@@ -23,10 +24,18 @@ def probe_command(options: ServerOptions) -> Exit:
     screen.print(rig.in_words(), style="dim", highlight=False)
     with interruptible() as interruption, ExitStack() as stack:
         differential, _ = bring_up(rig, stack)
-        calibration = calibrate(differential, rig.numerics, interruption.check)
-        record = Probed(0.0, rig.target_record(), rig.reference_record(), calibration.noise, rig.numerics, 0)
+        calibration = calibrated(differential, rig, interruption.check)
+        record = Probed(
+            0.0,
+            rig.target_record(),
+            rig.reference_record(),
+            calibration.noise,
+            rig.numerics,
+            0,
+            calibration.measured,
+        )
         screen.print(probe_block(record), highlight=False, soft_wrap=True, end="")
-        largest = max((bound.largest for bound in calibration.noise.bounds), default=0.0)
+        largest = calibration.noise.largest
         exact = (
             "bit-exact" if largest == 0 else f"not bit-exact: legal computation moves logprobs by up to {largest:.1e}"
         )

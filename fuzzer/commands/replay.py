@@ -11,7 +11,7 @@ import msgspec
 from rich.text import Text
 
 from fuzzer.bring_up import bring_up
-from fuzzer.calibration import calibrate
+from fuzzer.calibrated import calibrated
 from fuzzer.differential import Differential
 from fuzzer.errors import StalefuzzError
 from fuzzer.exit_status import Exit
@@ -81,11 +81,16 @@ def _replay_file(path: Path, options: ServerOptions, interruption: Interruption)
 
 def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack, interruption: Interruption) -> Replayed:
     differential, _ = bring_up(rig, stack)
-    differential.noise = calibrate(differential, rig.numerics, interruption.check).noise
+    calibrated(differential, rig, interruption.check)
     capabilities = differential.target.server.capabilities
     plan = long_enough(plan_of(finding), capabilities.block)
     lacks = lacking(plan, capabilities)
-    return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, plan, differential)
+    if lacks is not None:
+        return Replayed(Result.ERROR, lacks)
+    replayed = _judged(finding, plan, differential)
+    if differential.target.company.seen.changes:
+        return Replayed(Result.ERROR, "somebody else changed scales or adapters of the server meanwhile")
+    return replayed
 
 
 def _judged(finding: FindingRecord, plan: Plan, differential: Differential) -> Replayed:

@@ -42,6 +42,11 @@ class Installation(Protocol):
         """What is started, in a few words."""
         ...
 
+    @property
+    def build(self) -> str | None:
+        """Names the one program that computes; None where what else is installed decides how it rounds, as torch."""
+        ...
+
     def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
         """A server that caches, not yet started.
 

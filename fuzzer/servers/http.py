@@ -1,7 +1,7 @@
 """One kept connection to one server: JSON out, bytes in, errors sorted into refusals and failures.
 
 http.client and not httpx: a request costs a fifth of the time in this process, and while two threads talk to two
-servers that time is what bounds the rate (``python -m fuzzer.bench.throughput``).
+servers that time is what bounds the rate (``stalefuzz bench throughput``).
 """
 
 from __future__ import annotations

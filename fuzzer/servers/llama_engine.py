@@ -8,6 +8,7 @@ from secrets import token_hex
 from tempfile import gettempdir
 
 from fuzzer.errors import UsageError
+from fuzzer.identity import program_in
 from fuzzer.model_files import model_files
 from fuzzer.options import ServerOptions
 from fuzzer.servers.engine import Engine
@@ -51,6 +52,11 @@ class LlamaInstallation:
     def program(self) -> str:
         """What is started, in a few words."""
         return str(self._options.binary or "the embedded llama-server")
+
+    @property
+    def build(self) -> str:
+        """The wheel, whose version is the server's, or the executable as it is now."""
+        return program_in(self._options.binary) if self._options.binary is not None else "xllamacpp"
 
     def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
         """A server that caches, not yet started."""

@@ -30,6 +30,7 @@ class MlxInstallation:
     """``mlx_lm.server`` in our own environment, or in the one that STALEFUZZ_MLX_PYTHON names."""
 
     takes_settings = False
+    build = None
     tiny_files: tuple[Path, ...] = ()
     reference_of = None
     starts_quickly = True

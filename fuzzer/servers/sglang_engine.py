@@ -30,6 +30,7 @@ class SglangInstallation:
     """``sglang.launch_server`` in our own environment, or in the one that STALEFUZZ_SGLANG_PYTHON names."""
 
     takes_settings = False
+    build = None
     tiny_files: tuple[Path, ...] = ()
     reference_of = None
     starts_quickly = False

@@ -35,6 +35,7 @@ class VllmInstallation:
     """``vllm serve`` in our own environment, or in the one that STALEFUZZ_VLLM_PYTHON names."""
 
     takes_settings = False
+    build = None
     tiny_files: tuple[Path, ...] = ()
     reference_of = None
     starts_quickly = False

@@ -11,8 +11,8 @@ from fuzzer.differential import Outcome
 from fuzzer.errors import ServerFailure
 from fuzzer.servers.protocol import Request, Server
 from oracles.comparison import compare
-from oracles.noise import Situation, tail_of
-from oracles.observations import Observation, Trace, ran_beside_another
+from oracles.judgement import situation
+from oracles.observations import Observation, Trace
 from reports.record import AnswerToken, FindingRecord, Original, WireRequest
 from scenarios.environment import AdapterScale
 from scenarios.operations import Complete, Evict, Operation, Reload, ReloadWeights, SetScales, Unload
@@ -39,9 +39,7 @@ def answer_of(outcome: Outcome, step: int) -> list[AnswerToken]:
 def situation_of(trace: Trace, step: int) -> str:
     """The class of noise that a step is held to; empty for one without an answer."""
     answer = trace.steps[step].observation if step < len(trace.steps) else None
-    if answer is None:
-        return ""
-    return str(Situation(tail_of(answer.reused, answer.computed), ran_beside_another(trace, step)))
+    return str(situation(trace, step)) if answer is not None else ""
 
 
 def unreduced(outcome: Outcome) -> Original | None:

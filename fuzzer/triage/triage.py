@@ -14,15 +14,18 @@ from fuzzer.triage.account import answer_of, situation_of, unreduced, wire_alone
 from fuzzer.triage.confirm import Confirmation, Noisy, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
+from fuzzer.triage.paired import PAIRED, run_pairs
 from fuzzer.triage.reduce import Reduction
 from oracles.arms import own_spelling
 from oracles.attribution import fingerprint
-from oracles.comparison import preference
+from oracles.comparison import lead, preference
+from oracles.divergence import jensen_shannon
 from oracles.evidence import Verdict, decide, reuse_witnessed
 from oracles.judgement import Oracle, Suspect, judge
 from oracles.noise import Noise
 from oracles.observations import Failure, Observation, Step, TokenLogprob
-from oracles.sequential import alpha_of
+from oracles.sequential import FALSE_ALARMS, alpha_of
+from oracles.sequential import Outcome as Pairs
 from reports.record import (
     Divergence,
     FindingRecord,
@@ -57,6 +60,8 @@ class Minimal(msgspec.Struct, frozen=True):
     outcome: Outcome
     wrong: int
     complete: bool
+    requests: int
+    """Sent to targets while reducing."""
 
     @property
     def plan(self) -> Plan:
@@ -99,15 +104,22 @@ class Triage:
         self._elapsed = elapsed
 
     @property
+    def live(self) -> Differential:
+        """The comparison on the target that the campaign runs on."""
+        return self._lab.live
+
+    @property
     def noise(self) -> Noise:
         """The bounds, as far as they are known by now."""
-        return self._lab.live.noise
+        return self.live.noise
 
     def investigate(self, outcome: Outcome, case: Case) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
         """Reduce, explain, confirm."""
         if self._is_rounding(outcome):
             return Rounding()
         minimal = self._reduce(outcome)
+        if isinstance(minimal, Rounding):
+            return minimal
         if minimal is None:
             return _unconfirmed(outcome, outcome.suspects[0], "did not come back on fresh roots or a fresh server")
         suspect = minimal.outcome.suspects[0]
@@ -123,7 +135,7 @@ class Triage:
     def _confirm(
         self, name: str, minimal: Minimal, why: Explanation, original: Outcome, case: Case
     ) -> FindingRecord | SuspectRecord | Rounding:
-        confirmation = confirm(self._lab, minimal.plan, minimal.wrong, minimal.outcome, self._noisy())
+        confirmation = confirm(self._lab, minimal.plan, minimal.wrong, minimal.outcome, self._pairs())
         decision = decide(confirmation.evidence)
         if decision.verdict is Verdict.CLEAN:
             return Rounding()
@@ -134,9 +146,14 @@ class Triage:
         finding = _finding(name, minimal, why, confirmation, helps, original, case, self._elapsed(), server)
         return with_texts(finding, server)
 
-    def _noisy(self) -> Noisy | None:
-        """How to run pairs, on a target whose numerics are not exact; each suspect spends less than the one before."""
-        if self._numerics is Numerics.EXACT:
+    @property
+    def _noisy(self) -> bool:
+        """Whether the target computes less exactly than exact numerics do, so that a bound alone decides nothing."""
+        return self._numerics is not Numerics.EXACT or self.noise.largest > CEILING[Numerics.EXACT]
+
+    def _pairs(self) -> Noisy | None:
+        """How to run pairs, on a target with noise; each suspect spends less than the one before."""
+        if not self._noisy:
             return None
         self._paired += 1
         return Noisy(alpha_of(self._paired), self._out_of_time)
@@ -149,13 +166,13 @@ class Triage:
         live.noise = recalibrate(live, outcome.plan, suspect.step)
         return not judge(outcome.ours, outcome.theirs, live.noise, accounting=live.accounts)
 
-    def _reduce(self, outcome: Outcome) -> Minimal | None:
+    def _reduce(self, outcome: Outcome) -> Minimal | Rounding | None:
         live = self._lab.live
         oracle = outcome.suspects[0].oracle
         history = live.before(outcome.plan)
         again = _run(live, outcome.plan, oracle)
         if _wrong_step(again, oracle) is None:
-            return self._reduce_with_history(outcome, history, oracle)
+            return Rounding() if self._is_noise(outcome) else self._reduce_with_history(outcome, history, oracle)
         minimal = self._reduced_on(lambda plan: _run(live, plan, oracle), again, oracle)
         if minimal is None or minimal.plan.overlaps or self._out_of_time() or self._comes_back(minimal, oracle):
             return minimal
@@ -165,6 +182,14 @@ class Triage:
     def _comes_back(self, minimal: Minimal, oracle: Oracle) -> bool:
         """Whether a plan that was reduced on the live target shows the same on a fresh one."""
         return not self._lab.has_fresh or _wrong_step(self._run_fresh(minimal.plan), oracle) is not None
+
+    def _is_noise(self, outcome: Outcome) -> bool:
+        """Whether a difference that did not come back is no larger than its control arm's, pair by pair."""
+        suspect = outcome.suspects[0]
+        if not self._noisy or suspect.oracle not in PAIRED:
+            return False
+        pairs = run_pairs(self._lab.live, outcome.plan, suspect.step, suspect.reused, FALSE_ALARMS, self._out_of_time)
+        return pairs.outcome(FALSE_ALARMS) is Pairs.NOISE
 
     def _reduce_with_history(self, outcome: Outcome, history: list[Plan], oracle: Oracle) -> Minimal | None:
         """A plan that fails only after the plans before it: replay those on a fresh server and reduce all of it."""
@@ -181,6 +206,7 @@ class Triage:
 
     def _reduced_on(self, run: Callable[[Plan], Outcome], outcome: Outcome, oracle: Oracle) -> Minimal | None:
         last = outcome
+        sent = self.live.counts.target
 
         def shows(plan: Plan) -> int | None:
             nonlocal last
@@ -195,7 +221,7 @@ class Triage:
         if last.plan != plan:
             last = run(plan)
         wrong = _wrong_step(last, oracle)
-        return None if wrong is None else Minimal(last, wrong, reduction.complete)
+        return None if wrong is None else Minimal(last, wrong, reduction.complete, self.live.counts.target - sent)
 
     def _run_fresh(self, plan: Plan) -> Outcome:
         self._lab.expect(_SPARES)
@@ -289,6 +315,7 @@ def _finding(
         stale_source=_source_record(plan, why),
         mitigations=list(helps),
         minimal=minimal.complete,
+        reducing_requests=minimal.requests,
         original=original.plan.operations,
         found_s=round(found_s, 3),
         seed=case.seed,
@@ -324,7 +351,9 @@ def _divergence(confirmation: Confirmation, wrong: int) -> Divergence | None:
     gap = preference(theirs.positions[at], ours.positions[at].token)
     mine, other = ours.positions[at].top, theirs.positions[at].top
     shown = {entry.id for entry in (*mine[:_TOP], *other[:_TOP])}
-    return Divergence(at, _top(mine, shown), _top(other, shown), gap)
+    return Divergence(
+        at, _top(mine, shown), _top(other, shown), gap, lead(theirs.positions[at]), jensen_shannon(mine, other)
+    )
 
 
 def _top(entries: Sequence[TokenLogprob], shown: set[int]) -> list[Token]:

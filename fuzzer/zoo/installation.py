@@ -60,6 +60,7 @@ class ZooInstallation:
     """Zoo servers of one kind: with the bug for a target, without it and without caches for its reference."""
 
     takes_settings = False
+    build = None
     starts_quickly = True
     tiny_files: tuple[Path, ...] = ()
     program = "the zoo"

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import answer, position
 
-from oracles.comparison import FLOOR, compare, largest_delta, preference
+from oracles.bands import BANDS, NOTHING, band_of
+from oracles.comparison import FLOOR, apart, compare, preference
 from oracles.observations import TokenLogprob
 
 lists = st.dictionaries(st.integers(0, 8), st.floats(-30, 0), min_size=1, max_size=5)
@@ -21,7 +22,7 @@ def entries(values: dict[int, float]) -> list[TokenLogprob]:
 
 
 def delta(ours: dict[int, float], theirs: dict[int, float]) -> float:
-    return largest_delta(entries(ours), entries(theirs))
+    return max(apart(entries(ours), entries(theirs)))
 
 
 def test_a_missing_token_is_bounded_by_the_last_of_the_list() -> None:
@@ -52,7 +53,7 @@ def test_it_does_not_matter_who_is_asked_first(ours: dict[int, float], theirs: d
 def test_the_order_of_a_list_does_not_matter(values: dict[int, float], random: Random) -> None:
     shuffled = entries(values)
     random.shuffle(shuffled)
-    assert largest_delta(entries(values), shuffled) == 0.0
+    assert apart(entries(values), shuffled) == NOTHING
 
 
 @given(st.dictionaries(st.integers(0, 30), st.floats(-15, 0), min_size=6, max_size=30), st.data())
@@ -75,7 +76,7 @@ def test_answers_are_compared_up_to_where_they_part() -> None:
     assert len(comparison.deltas) == 2
     assert comparison.parted == 1
     assert comparison.gap == pytest.approx(1.9)
-    assert comparison.first_above(1e-4) == 1
+    assert comparison.first_above((1e-4,) * len(BANDS)) == 1
     assert comparison.delta == pytest.approx(1.9)
 
 
@@ -91,3 +92,18 @@ def test_an_empty_answer_compares_to_nothing() -> None:
 def test_preference_for_an_unlisted_token_is_a_lower_bound() -> None:
     assert preference(position(1, {1: -0.5, 2: -1.5}), 2) == pytest.approx(1.0)
     assert preference(position(1, {1: -0.5, 2: -1.5}), 99) == pytest.approx(1.0)
+
+
+def test_a_difference_counts_in_the_band_of_the_likelier_value() -> None:
+    moved = apart(entries({1: -0.01, 2: -2.0, 3: -9.0}), entries({1: -0.02, 2: -2.5, 3: -7.0}))
+    assert moved == pytest.approx((0.01, 0.0, 0.5, 2.0, 0.0))
+
+
+def test_a_missing_token_counts_in_its_own_band() -> None:
+    moved = apart(entries({1: -0.5, 3: -2.0}), entries({1: -0.5, 2: -4.0}))
+    assert moved == pytest.approx((0.0, 0.0, 2.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize(("logprob", "band"), [(0.0, 0), (-0.1, 0), (-0.11, 1), (-1.0, 1), (-7.9, 3), (FLOOR, 4)])
+def test_bands(logprob: float, band: int) -> None:
+    assert band_of(logprob) == band

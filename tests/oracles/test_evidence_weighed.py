@@ -7,6 +7,7 @@ import pytest
 
 from oracles.evidence import Arm, Evidence, Repeats, Verdict, decide, reuse_witnessed
 from oracles.judgement import Oracle
+from oracles.sequential import Paired
 
 PROVED = Evidence(
     oracle=Oracle.LOGPROBS, repeats=Repeats(5, 5), delta=4.0, alone=Arm(True), control=Arm(True), reused=5
@@ -32,6 +33,9 @@ def test_right_alone_right_in_the_control_arm_wrong_each_time() -> None:
         (but(repeats=Repeats(1, 10), timing=True), "1 of 10"),
         (but(oracle=Oracle.HEALTH, repeats=Repeats(2, 5)), "2 of 5"),
         (but(oracle=Oracle.HEALTH, alone=Arm(False)), "alone"),
+        (but(paired=Paired(wins=9, losses=4)), "9 of 13 pairs; try --numerics exact"),
+        (but(paired=Paired(wins=2, mismatched=10)), "no lawful run reuses and computes as many tokens"),
+        (but(paired=Paired(wins=20), repeats=Repeats(1, 5)), "1 of 5"),
     ],
 )
 def test_less_is_inconclusive_and_says_why(evidence: Evidence, reason: str) -> None:
@@ -61,3 +65,21 @@ def test_a_crash_is_not_held_against_its_control_arm() -> None:
 
 def test_timing_has_to_show_twice() -> None:
     assert decide(but(repeats=Repeats(2, 10), timing=True)).verdict is Verdict.FINDING
+
+
+def test_on_a_target_with_noise_the_pairs_decide() -> None:
+    """A real difference need not exceed the bound each time, and the control arm may exceed it too."""
+    larger = but(paired=Paired(wins=20), repeats=Repeats(3, 5), control=Arm(False, delta=3.0))
+    assert decide(larger).verdict is Verdict.FINDING
+
+
+def test_pairs_that_tell_no_difference_acquit() -> None:
+    """Also where it did not come back: that is how rounding behaves."""
+    for repeats in (Repeats(0, 5), Repeats(5, 5)):
+        decision = decide(but(paired=Paired(wins=5, losses=5), repeats=repeats))
+        assert decision.verdict is Verdict.CLEAN
+        assert "rounding: larger than its control arm in 5 of 10 pairs" in decision.reason
+
+
+def test_pairs_do_not_acquit_a_request_that_is_wrong_alone() -> None:
+    assert decide(but(paired=Paired(wins=20), alone=Arm(False))).verdict is Verdict.INCONCLUSIVE

@@ -44,3 +44,11 @@ def test_ties_decide_nothing_in_favour_of_a_finding() -> None:
 
 def test_the_false_alarm_rate_of_a_run_is_spent_over_its_suspects() -> None:
     assert sum(alpha_of(number) for number in range(1, 10_000)) <= FALSE_ALARMS
+
+
+def test_arms_of_different_shapes_are_no_evidence_and_end_the_test() -> None:
+    paired = Paired()
+    while not paired.exhausted:
+        paired = paired.with_mismatch()
+    assert (paired.pairs, paired.wealth) == (0, 1.0)
+    assert paired.outcome(FALSE_ALARMS) is Outcome.UNDECIDED

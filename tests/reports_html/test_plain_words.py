@@ -40,6 +40,18 @@ def test_a_wrong_answer() -> None:
     assert "--cache-ram 0" in prose.until_fixed(real_finding())
 
 
+def test_how_differently_the_answers_read() -> None:
+    finding = real_finding()
+    assert finding.divergence is not None
+    assert finding.divergence.jensen_shannon is not None
+    assert 0 < finding.divergence.jensen_shannon.least <= finding.divergence.jensen_shannon.most <= 0.6932
+    said = words(finding)
+    assert re.search(
+        r"The two distributions are \S+( to \S+)? nats apart \(Jensen-Shannon divergence, at most 0.69\)", said
+    )
+    assert re.search(r"the right one leads its next token by \S+ nats\.", said)
+
+
 def test_wrong_accounts() -> None:
     finding = with_oracle("accounting", max_abs_logprob_delta=None, bound=None, divergence=None)
     assert "reused 1 tokens; no request that it may reuse shares that many." in words(finding)

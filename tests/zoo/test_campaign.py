@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fuzzer.bench.mutation import false_alarms, score
+from fuzzer.bench.campaigns import campaign
+from fuzzer.bench.mutation import score
+from fuzzer.options import ServerOptions
 from fuzzer.zoo.catalogue import MUTANTS
 
 FOUND = [
@@ -32,7 +34,9 @@ def test_a_planted_bug_is_found_and_its_plan_is_short(name: str, tmp_path: Path)
 
 @pytest.mark.parametrize("flags", [("--family", "dense"), ("--family", "swa"), ("--family", "hybrid", "--rows", "2")])
 def test_a_sound_server_is_not_blamed(flags: tuple[str, ...], tmp_path: Path) -> None:
-    flavour = ("--flavour", "llama", *flags)
-    steps, findings = false_alarms(flavour, time_s=120.0, max_steps=200, seed=1, folder=tmp_path)
-    assert steps >= 200
-    assert [finding.title for finding in findings] == []
+    servers = ServerOptions(launch="zoo", server_flags=("--flavour", "llama", *flags))
+    record = campaign(servers, time_s=120.0, max_steps=200, seed=1, folder=tmp_path).record
+    assert record.steps >= 200
+    assert record.reuse.hits > 20
+    assert [finding.title for finding in record.findings] == []
+    assert record.suspects == []
