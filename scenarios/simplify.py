@@ -105,13 +105,15 @@ def _simpler_prologue(plan: Plan) -> Candidates:
 
 
 def simpler_paths(plan: Plan) -> Candidates:
-    """Shorter paths everywhere; then, one by one, a root alone, a shorter path, what an earlier request asked."""
+    """Shorter paths everywhere; then, one by one, a root alone, no growth, a shorter path, what was asked earlier."""
     for prompt in dict.fromkeys(request.prompt for _, request in requests(plan)):
         for shorter in _shorter_paths(prompt):
             yield changed(plan, lambda request, old=prompt, new=shorter: _reprompt(request, old, new))  # type: ignore[misc]
     for at, request in requests(plan):
         if request.prompt.segments or _shares_root(plan, at, request.prompt):
             yield replaced(plan, at, with_prompt(request, Prompt(plan.roots)))
+        if request.prompt.after is not None:
+            yield replaced(plan, at, with_prompt(request, _told(plan, request.prompt)))
         for shorter in _shorter_paths(request.prompt):
             yield replaced(plan, at, with_prompt(request, shorter))
         for earlier in dict.fromkeys(other.prompt for before, other in requests(plan) if before < at):
@@ -259,6 +261,17 @@ def _shorter_paths(prompt: Prompt) -> Iterator[Prompt]:
         yield msgspec.structs.replace(prompt, segments=(*prompt.segments[:at], *prompt.segments[at + 1 :]))
     if prompt.after is not None:
         yield Prompt(prompt.root, prompt.segments)
+
+
+def _told(plan: Plan, prompt: Prompt) -> Prompt:
+    """A prompt that goes on after an answer, with tokens of its own in the answer's place."""
+    if prompt.after is None:
+        return prompt
+    earlier = plan.operations[prompt.after]
+    assert isinstance(earlier, (Complete, Start))
+    before = _told(plan, earlier.prompt)
+    answer = (Segment("g", prompt.answer),) if prompt.answer else ()
+    return Prompt(before.root, (*before.segments, *answer, *prompt.segments))
 
 
 def _shares_root(plan: Plan, step: int, prompt: Prompt) -> bool:
