@@ -138,9 +138,8 @@ class SglangServer:
         """Do an operation that is no request; an adapter that is loaded again was unloaded before."""
         if isinstance(operation, (Reload, Unload)):
             name = self._adapters[operation.adapter].lora_name
-            version = operation.version if isinstance(operation, Reload) else 0
             self._connection.post("/unload_lora_adapter", {"lora_name": name})
-            path = version_path(self._setup.paths, operation.adapter, version)
+            path = version_path(self._setup.paths, operation.adapter, operation.version)
             self._connection.post("/load_lora_adapter", {"lora_name": name, "lora_path": path})
             return None
         wire = self.action(operation)

@@ -41,9 +41,8 @@ def events(url: str, path: str, body: object, watcher: Watcher) -> Iterator[byte
 def _asked(
     connection: http.client.HTTPConnection, door: Gate, path: str, content: bytes, watcher: Watcher
 ) -> http.client.HTTPResponse:
-    connection.connect()
-    watcher.opened(connection.sock)
     connection.request("POST", path, content, door.headers())
+    watcher.opened(connection.sock)
     return connection.getresponse()
 
 
