@@ -7,17 +7,18 @@ from collections.abc import Callable
 import msgspec
 
 from fuzzer.baseline import NOTHING, Baseline
-from fuzzer.calibration import Calibration, in_words
+from fuzzer.calibration import Calibration
 from fuzzer.clock import Clock
 from fuzzer.company import Sighting
 from fuzzer.coverage import left_out, tally
 from fuzzer.differential import Differential, Pending
 from fuzzer.rig import Rig
 from fuzzer.target import Mishap
+from fuzzer.unseen import silent, swallowed
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
-from reports.record import FindingRecord, LostReuse, Requests, Reuse, RunRecord, Sample, SuspectRecord
+from reports.record import FindingRecord, LostReuse, Requests, Reuse, RoundingRecord, RunRecord, Sample, SuspectRecord
 from reports.series import thinned
 from scenarios.operations import KINDS, kind
 
@@ -43,6 +44,7 @@ class Ledger:
         self._save = save
         self._saved_s = 0.0
         self._unexplained: list[str] = []
+        self._unseen: list[str] = []
         self._baseline = baseline
         self._earlier_s = record.elapsed_s
         self._earlier = record.requests
@@ -63,7 +65,8 @@ class Ledger:
         record.target, record.reference = rig.target_record(), rig.reference_record()
         record.settings = rig.settings()
         record.noise, record.noise_measured = list(calibration.noise.bounds), calibration.measured
-        record.not_exercised |= _silent(calibration)
+        record.not_exercised |= silent(calibration, rig.numerics)
+        self._unseen = swallowed(calibration, rig.numerics, record.target.capabilities)
         self._sink(
             events.Probed(
                 self.now(),
@@ -133,6 +136,11 @@ class Ledger:
         self.record.suspects.append(suspect)
         self._sink(events.Dropped(self.now(), suspect))
 
+    def rounding(self, delta: float) -> None:
+        """A suspect turned out to be rounding."""
+        before = self.record.rounding
+        self.record.rounding = RoundingRecord(before.suspects + 1, max(before.largest, delta))
+
     def tell_notices(self) -> None:
         """Tell what befell the servers meanwhile."""
         while not self._rig.notices.empty():
@@ -148,7 +156,7 @@ class Ledger:
         """The run is over."""
         self.tell_notices()
         record = self.record
-        record.reasons = [*reasons, *self._unexplained, *_open_questions(record)]
+        record.reasons = [*reasons, *self._unseen, *self._unexplained, *_open_questions(record)]
         record.verdict = _verdict(record)
         self._settle_baseline()
         self._settle_operations()
@@ -199,9 +207,3 @@ def _nothing_reused(record: RunRecord) -> str:
     return (
         f"no request of {record.steps} ever reused anything, so nothing was tested; is the server's cache switched off?"
     )
-
-
-def _silent(calibration: Calibration) -> dict[str, str]:
-    if not calibration.silent_adapters:
-        return {}
-    return {in_words(calibration.silent_adapters): "moves the logprobs by no more than the bound"}

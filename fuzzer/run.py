@@ -30,6 +30,7 @@ from fuzzer.rig import Rig
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.triage import Case, Duplicate, Rounding, Triage
 from oracles.evidence import Verdict
+from oracles.sequential import Allowance
 from reports import events
 from reports.record import FindingRecord, RunRecord, SuspectRecord
 from scenarios.library.catalogue import SCENARIOS, by_name
@@ -70,6 +71,7 @@ class Run:
         self.record = _begun(options, given.earlier)
         self._ledger = Ledger(self.record, rig, self._clock, sink, save, given.baseline)
         self._known = [finding.necessary for finding in self.record.findings]
+        self._allowance = Allowance()
         self._ids = {finding.id for finding in self.record.findings}
         self._quieting = Quieting(rig.switches if rig.takes_settings else {})
         self._losses = LostReuseWatch(out_of_time=self._enough, elapsed=self._ledger.now)
@@ -137,7 +139,14 @@ class Run:
             self._ledger.fixed(entry.finding)
 
     def _triage(self, lab: Lab) -> Triage:
-        return Triage(lab, self._rig.numerics, self._ids, out_of_time=self._clock.over, elapsed=self._ledger.now)
+        return Triage(
+            lab,
+            self._rig.numerics,
+            self._ids,
+            out_of_time=self._clock.over,
+            elapsed=self._ledger.now,
+            allowance=self._allowance,
+        )
 
     def _quieted(self, leg: Leg) -> Leg:
         """The leg on a server that keeps the known bugs away which its plans cannot avoid; every other leg or so.
@@ -238,7 +247,10 @@ class Run:
                 self._ledger.found(finding)
             case SuspectRecord() as unconfirmed:
                 self._ledger.dropped(unconfirmed)
-            case Duplicate() | Rounding():
+            case Rounding():
+                self._ledger.rounding(suspect.delta or 0.0)
+                self._ledger.measured(triage.noise, leg.setting)
+            case Duplicate():
                 self._ledger.measured(triage.noise, leg.setting)
 
     def _enough(self) -> bool:

@@ -19,7 +19,7 @@ from scenarios.entitlement import entitlements
 from scenarios.environment import Environment
 from scenarios.operations import Complete, Operation, Sampling, Start, kind
 from scenarios.plans import Plan, replaced, requests, with_prompt, without
-from scenarios.prompts import common_prefix
+from scenarios.prompts import Segment, common_prefix
 
 
 class Element(StrEnum):
@@ -42,7 +42,7 @@ class Element(StrEnum):
     REQUEST_BETWEEN = "request-between"
     """Another request runs in between."""
     SETTING_BETWEEN = "setting-between"
-    """The request in between runs in the environment of the wrong one."""
+    """Another request runs in the environment of the wrong one, which the check before reuse sees."""
     CUT_BACK = "cut-back"
     """The wrong prompt leaves the earlier one before its end, ends inside it or is the same: the cache is cut back."""
     GROWTH = "growth"
@@ -96,14 +96,28 @@ class StaleSource(msgspec.Struct, frozen=True):
 
 
 def donors(trace: Trace, wrong: int) -> list[int]:
-    """Earlier requests whose tokens cover what the wrong one reused, the latest first; then any that share a prefix."""
+    """Earlier requests whose state the wrong one may have got, the likeliest first.
+
+    First those whose tokens cover what it reused and who computed of it themselves, the latest first; then those who
+    cover it but say that they reused all of it too, and so only passed it on; then any that share a prefix.
+    """
     prompts = [step.prompt for step in trace.steps]
     answer = trace.steps[wrong].observation
     least = (answer.reused or 1) if answer is not None else 1
     shared = {at: common_prefix(prompts[at], prompts[wrong]) for at in range(wrong) if prompts[at]}
-    covering = [at for at, length in shared.items() if length >= min(least, len(prompts[at])) and length > 0]
-    rest = [at for at, length in shared.items() if length > 0 and at not in covering]
-    return [*reversed(covering), *reversed(rest)]
+    found = [at for at, length in shared.items() if length > 0]
+    covering = [at for at in found if shared[at] >= min(least, len(prompts[at]))]
+    ranks = {at: _passed_on(trace, at, least) if at in covering else _STRANGER for at in found}
+    return sorted(found, key=lambda at: (ranks[at], -at))
+
+
+_STRANGER = 2
+
+
+def _passed_on(trace: Trace, at: int, prefix: int) -> bool:
+    """Whether a request says that it reused all of that prefix, and so computed nothing of it."""
+    answer = trace.steps[at].observation
+    return answer is not None and (answer.reused or 0) >= prefix
 
 
 def ablations(plan: Plan, wrong: int, donor: int | None) -> list[Ablation]:
@@ -118,13 +132,28 @@ def ablations(plan: Plan, wrong: int, donor: int | None) -> list[Ablation]:
     between = [at for at, _ in requests(plan) if donor < at < wrong]
     if between and not _referred(plan, between):
         found.append(Ablation(Element.REQUEST_BETWEEN, without(plan, between), wrong - len(between)))
-        found += _setting_between(plan, wrong, donor, between)
-    return found
+    return found + _setting_of_others(plan, wrong, donor)
 
 
 def relation(donor: Sequence[int], wrong: Sequence[int]) -> Element | None:
     """How a prompt goes on from an earlier one; None for the plain case, where it begins with all of it."""
     return None if common_prefix(donor, wrong) == len(donor) < len(wrong) else Element.CUT_BACK
+
+
+def going_on(plan: Plan, wrong: int, donor: int) -> Plan | None:
+    """The plan with the wrong prompt going on from all that the donor leaves in the cache, so that nothing is cut back.
+
+    None for prompts that go on after an answer.
+    """
+    lender, borrower = plan.operations[donor], plan.operations[wrong]
+    assert isinstance(lender, (Complete, Start))
+    assert isinstance(borrower, (Complete, Start))
+    if lender.prompt.after is not None or borrower.prompt.after is not None:
+        return None
+    # The last token of an answer is never computed, so that an answer of one leaves the prompt alone in the cache.
+    shorter = replaced(plan, donor, msgspec.structs.replace(lender, tokens=1))
+    longer = msgspec.structs.replace(lender.prompt, segments=(*lender.prompt.segments, Segment("y", 2)))
+    return replaced(shorter, wrong, with_prompt(borrower, longer))
 
 
 def inherent(plan: Plan, wrong: int) -> list[Element]:
@@ -186,11 +215,12 @@ def _at_setting_of(plan: Plan, step: int, other: int) -> Plan:
     return with_setting(plan, step, own_spelling(plan, other))
 
 
-def _setting_between(plan: Plan, wrong: int, donor: int, between: Sequence[int]) -> list[Ablation]:
+def _setting_of_others(plan: Plan, wrong: int, donor: int) -> list[Ablation]:
+    others = [at for at, _ in requests(plan) if at < wrong and at != donor]
     changed = plan
-    for at in between:
+    for at in others:
         changed = _at_setting_of(changed, at, donor)
     environments = entitlements(plan)
-    if changed == plan or all(environments[at] == environments[donor] for at in between):
+    if changed == plan or all(environments[at] == environments[donor] for at in others):
         return []
     return [Ablation(Element.SETTING_BETWEEN, changed, wrong)]

@@ -40,8 +40,10 @@ class World(msgspec.Struct):
         match operation:
             case SetScales(scales=scales):
                 self.scales = scales
-            case Reload(adapter=adapter, version=version):
+            case Reload(adapter=adapter, version=version) | Unload(adapter=adapter, version=version):
                 self.versions[adapter] = version
+            case Unload(adapter=adapter):
+                self.versions[adapter] = 0
             case ReloadWeights(version=version):
                 self.weights = version
             case Restart():

@@ -19,7 +19,7 @@ from fuzzer.servers.llama_flag_table import SLEEP_IDLE
 from fuzzer.servers.llama_flags import LlamaFlags, parse_flags
 from fuzzer.servers.llama_launch import embedded_fields, portable, reference_flags, switches, target_flags
 from fuzzer.servers.llama_server import ENGINE as NAME
-from fuzzer.servers.llama_server import LlamaServer
+from fuzzer.servers.llama_server import LlamaServer, Probed
 from fuzzer.servers.protocol import RequestRefused
 from fuzzer.servers.wheel import engine_version
 from reports.record import Settings
@@ -33,12 +33,14 @@ class LlamaInstallation:
 
     takes_settings = True
     starts_quickly = True
+    reference_of = None
 
     def __init__(self, options: ServerOptions, exact: bool) -> None:
         if options.binary is not None and not options.binary.is_file():
             raise UsageError(f"--binary {options.binary}: there is no such file")
         self._options = options
         self._exact = exact
+        self._probed: Probed | None = None
         self._files = model_files(options)
         self._launched: WeakKeyDictionary[LaunchedServer, LlamaFlags] = WeakKeyDictionary()
         self.switches = switches(self._files.shape)
@@ -76,8 +78,17 @@ class LlamaInstallation:
     def connect(self, url: str) -> LlamaServer:
         """The adapter for a server that we started."""
         version = None if self._options.binary is not None else engine_version(self._options.wheel)
-        further = (*_OURS, *self._further_at(url))
-        return LlamaServer(url, version=version, shape=self._files.shape, admin=True, further=further)
+        server = LlamaServer(
+            url,
+            version=version,
+            shape=self._files.shape,
+            admin=True,
+            further=(*_OURS, *self._further_at(url)),
+            probed=self._probed,
+        )
+        # Every confirmation of a finding starts the same server anew.
+        self._probed = server.probed
+        return server
 
     connect_reference = connect
 

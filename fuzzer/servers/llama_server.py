@@ -5,7 +5,6 @@ Field names and their meaning are llama.cpp's own, tools/server/README.md of b11
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any
 
@@ -16,7 +15,7 @@ from fuzzer.servers import sse
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.llama_use import LlamaUse
 from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
-from oracles.observations import Observation, Position, TokenLogprob
+from oracles.observations import Observation, Position, TokenLogprob, all_finite
 from scenarios.capabilities import Capabilities, ModelShape
 from scenarios.environment import AdapterScale
 from scenarios.operations import Erase, Operation, Other, Restore, Sampling, Save, SetScales, Sleep, Task
@@ -103,11 +102,21 @@ class _SlotFile(msgspec.Struct, frozen=True):
         return next((n for n in (self.n_saved, self.n_restored, self.n_erased) if n is not None), None)
 
 
+class Probed(msgspec.Struct, frozen=True):
+    """What only trying tells, and what is the same for every server of one build, model and set of adapters."""
+
+    vocabulary: int
+    adapters: int
+    tasks: tuple[Task, ...]
+    administration: tuple[str, ...]
+    """Kinds of operations that other users would notice."""
+
+
 class LlamaServer:
     """A llama-server that answers at ``url``.
 
-    ``version``, ``shape`` and ``further`` (kinds of operations) are for what a launcher knows and the server does not
-    tell. ``admin`` allows what other users of the server would notice.
+    ``version``, ``shape``, ``further`` (kinds of operations) and ``probed`` are for what a launcher knows. ``admin``
+    allows what other users of the server would notice.
     """
 
     engine = ENGINE
@@ -121,6 +130,7 @@ class LlamaServer:
         shape: ModelShape | None = None,
         admin: bool = False,
         further: tuple[str, ...] = (),
+        probed: Probed | None = None,
     ) -> None:
         self._admin = admin
         self._further = further
@@ -129,6 +139,7 @@ class LlamaServer:
         self._connection.reach()
         try:
             self._props = decode(self._connection.get("/props"), _Props)
+            self.probed = probed or self._probe()
             self.capabilities = self._state_capabilities(shape or ModelShape())
         except RequestRefused as refusal:
             raise UnreachableError(f"{url} answers, but not as llama-server does: {refusal.reason}") from None
@@ -144,7 +155,7 @@ class LlamaServer:
     def stream(self, request: Request, watcher: Watcher) -> Observation:
         """Send one request on a connection of its own and tell ``watcher`` each token as it comes."""
         positions: list[Position] = []
-        for data in sse.events(self.url, "/completion", self.body(request) | {"stream": True}, watcher):
+        for data in sse.events(self.url, self.path, self.streamed(request), watcher):
             chunk = decode(data, _Chunk)
             if chunk.error is not None:
                 raise RequestRefused(f"error in the stream: {chunk.error}"[:300])
@@ -210,6 +221,10 @@ class LlamaServer:
             body["id_slot"] = request.slot
         return body | self._sampling(request)
 
+    def streamed(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as where its answer is to come token by token."""
+        return self.body(request) | {"stream": True}
+
     def text_of(self, token: int) -> str | None:
         """The text of one token; None where the server does not tell."""
         try:
@@ -233,14 +248,22 @@ class LlamaServer:
             return {"logit_bias": [[token, -5.0] for token in range(space.first, space.first + space.count, 2)][:512]}
         return _REQUESTS.get(request.sampling, {})
 
-    def _state_capabilities(self, shape: ModelShape) -> Capabilities:
-        vocabulary = self._vocabulary()
+    def _probe(self) -> Probed:
         adapters = len(decode(self._connection.get("/lora-adapters"), list[_Adapter]))
+        return Probed(
+            vocabulary=self._vocabulary(),
+            adapters=adapters,
+            tasks=tuple(task for task in Task if self._allows(task)),
+            administration=tuple(self._admin_operations(adapters)),
+        )
+
+    def _state_capabilities(self, shape: ModelShape) -> Capabilities:
+        vocabulary, adapters = self.probed.vocabulary, self.probed.adapters
         return Capabilities(
             space=TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS)),
             context=self._props.default_generation_settings.n_ctx,
-            operations=(*_ALWAYS, *self._admin_operations(adapters), "other", *self._further),
-            tasks=tuple(task for task in Task if self._allows(task)),
+            operations=(*_ALWAYS, *self.probed.administration, "other", *self._further),
+            tasks=self.probed.tasks,
             samplings=tuple(Sampling),
             top_logprobs=min(vocabulary, _TOP_K),
             adapters=adapters,
@@ -293,6 +316,6 @@ def _observation(positions: list[Position], timings: _Timings, slot: int | None)
 
 
 def _position(chosen: _Chosen) -> Position:
-    if not all(math.isfinite(entry.logprob) for entry in chosen.top_logprobs):
+    if not all_finite(chosen.top_logprobs):
         raise RequestRefused("a log probability is not a finite number")
     return Position(chosen.id, chosen.top_logprobs)

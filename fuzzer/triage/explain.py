@@ -8,7 +8,7 @@ from fuzzer.differential import Outcome
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.trials import Run, Trials
 from oracles.arms import own_spelling, with_setting
-from oracles.attribution import Element, StaleSource, ablations, donors, inherent, relation, spelling_of
+from oracles.attribution import Element, StaleSource, ablations, donors, going_on, inherent, relation, spelling_of
 from oracles.judgement import Oracle
 from reports.record import AblationRecord, Mitigation
 from scenarios.entitlement import entitlements
@@ -41,8 +41,8 @@ def explain(
         (ablation.element, not wrong_again(run, ablation.plan, ablation.step, trials))
         for ablation in ablations(plan, wrong, donor)
     ]
+    tried += _cut_back(run, outcome, donor, wrong, trials)
     necessary = [element for element, clean in tried if clean] + inherent(plan, wrong)
-    necessary += _relation(outcome, donor, wrong)
     necessary += _before(plan, donor)
     spelling = spelling_of(plan.operations[wrong], spelled_adapters)
     if spelling is not None and len(plan.operations) == 1:
@@ -57,15 +57,18 @@ def _before(plan: Plan, donor: int | None) -> list[Element]:
     return [Element.REQUEST_BEFORE] if earlier else []
 
 
-def _relation(outcome: Outcome, donor: int | None, wrong: int) -> list[Element]:
+def _cut_back(run: Run, outcome: Outcome, donor: int | None, wrong: int, trials: Trials) -> list[tuple[Element, bool]]:
+    """Whether it matters that the wrong prompt does not go on from all that the donor left in the cache."""
     if donor is None:
         return []
     steps = outcome.ours.steps
     lender = steps[donor].observation
     # The last token of an answer was chosen, but nothing was computed from it.
     computed = steps[donor].prompt + (lender.tokens[:-1] if lender is not None else ())
-    found = relation(computed, steps[wrong].prompt)
-    return [found] if found is not None else []
+    if relation(computed, steps[wrong].prompt) is None:
+        return []
+    plain = going_on(outcome.plan, wrong, donor)
+    return [(Element.CUT_BACK, plain is None or not wrong_again(run, plain, wrong, trials))]
 
 
 def mitigations(
@@ -82,18 +85,29 @@ def stale_source(run: Run, plan: Plan, wrong: int, outcome: Outcome, trials: Tri
     environments = entitlements(plan)
     for step in _candidates(plan, wrong, outcome):
         environment = environments[step]
-        if environment is not None and environment != environments[wrong] and _decides(run, plan, wrong, step, trials):
+        if (
+            environment is not None
+            and environment != environments[wrong]
+            and _decides(run, plan, wrong, step, outcome.arm(wrong).reused, trials)
+        ):
             return StaleSource(step, environment)
     return None
 
 
 def wrong_again(run: Run, plan: Plan, step: int, trials: Trials) -> bool:
     """Whether a step is wrong; in any of the runs where timing decides."""
-    return any(not run(plan).arm(step).clean for _ in range(trials.of if plan.overlaps else 1))
+    return any(not run(plan).arm(step).clean for _ in range(_runs(plan, trials)))
 
 
-def _decides(run: Run, plan: Plan, wrong: int, step: int, trials: Trials) -> bool:
-    if wrong_again(run, with_setting(plan, step, own_spelling(plan, wrong)), wrong, trials):
+def _runs(plan: Plan, trials: Trials) -> int:
+    return trials.of if plan.overlaps else 1
+
+
+def _decides(run: Run, plan: Plan, wrong: int, step: int, reused: int | None, trials: Trials) -> bool:
+    """Whether the answer is right on top of as much reuse once ``step`` runs at its setting, and wrong at a third."""
+    lawful = with_setting(plan, step, own_spelling(plan, wrong))
+    own = [run(lawful).arm(wrong) for _ in range(_runs(lawful, trials))]
+    if not all(arm.clean and (arm.reused or 0) >= (reused or 0) for arm in own):
         return False
     third = _third_scales(plan, wrong, step)
     if third is None:

@@ -26,7 +26,7 @@ from oracles.evidence import Verdict, decide, reuse_witnessed
 from oracles.judgement import Oracle, Suspect, judge
 from oracles.noise import Noise
 from oracles.observations import Failure, Observation, Step, TokenLogprob
-from oracles.sequential import FALSE_ALARMS, alpha_of
+from oracles.sequential import FALSE_ALARMS, Allowance
 from oracles.sequential import Outcome as Pairs
 from reports.record import (
     Divergence,
@@ -76,7 +76,10 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 class Triage:
-    """Investigates suspects on one target; ``known`` are the fingerprints of the findings made so far."""
+    """Investigates suspects on one target; ``known`` are the fingerprints of the findings made so far.
+
+    ``allowance`` is that of the whole run, which all its targets spend from.
+    """
 
     def __init__(
         self,
@@ -86,10 +89,11 @@ class Triage:
         *,
         out_of_time: Callable[[], bool],
         elapsed: Callable[[], float],
+        allowance: Allowance | None = None,
     ) -> None:
         self._lab = lab
         self._known = known
-        self._paired = 0
+        self._allowance = allowance or Allowance()
         self._numerics = numerics
         self._out_of_time = out_of_time
         self._elapsed = elapsed
@@ -183,8 +187,7 @@ class Triage:
         """How to run pairs, on a target with noise; each suspect spends less than the one before."""
         if not self._noisy:
             return None
-        self._paired += 1
-        return Noisy(alpha_of(self._paired), self._out_of_time)
+        return Noisy(self._allowance.take(), self._out_of_time)
 
     def _is_rounding(self, outcome: Outcome) -> bool:
         """Whether a small difference is within what the same shapes give lawfully."""
@@ -263,6 +266,8 @@ def _finding(
         bypass=evidence.bypass,
         respelled=evidence.respelled,
         reuse_witnessed=reuse_witnessed(evidence),
+        reused=suspect.reused,
+        reusable=suspect.allowed,
         max_abs_logprob_delta=suspect.delta,
         bound=suspect.bound,
         necessary=list(why.necessary),
