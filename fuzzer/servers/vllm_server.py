@@ -77,12 +77,12 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the adapters to use; None: all that the server has."""
     weights: tuple[str, ...] = ()
     """Folders of the model's weights on the server's machine, those it starts with first, for loading others."""
-    sleeps: bool = False
-    """Whether the server was started so that it can be put to sleep."""
     admin: bool = False
     """Whether what other users of the server would notice is allowed."""
     reuse: bool = True
     """Whether it is to cache at all."""
+    sleeps: bool = False
+    """Whether it can be put to sleep; a server that was not started for it may not wake up again."""
 
 
 class VllmServer(OpenAIServer):
@@ -132,14 +132,14 @@ class VllmServer(OpenAIServer):
                 self._connection.post("/v1/unload_lora_adapter", {"lora_name": name})
                 self._connection.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": path})
             case Sleep():
-                self._connection.post("/sleep", {})
+                self._connection.post("/sleep?level=1", {})
                 self._connection.post("/wake_up", {})
             case _:
                 return super().perform(operation)
         return None
 
     def action(self, operation: Operation) -> tuple[str, Any] | None:
-        """Route and JSON of an operation that is no request; None for one that this server cannot do."""
+        """Route and JSON of an operation that is no request; None for one that this server cannot do by one POST."""
         match operation:
             case Flush():
                 return "/reset_prefix_cache", {}
@@ -194,12 +194,15 @@ class VllmServer(OpenAIServer):
         loads = ["reload"] if len(self._setup.paths) > 1 else []
         loads += ["unload"] if self._setup.paths else []
         loads += ["reload_weights"] if len(self._setup.weights) > 1 else []
-        loads += ["sleep"] if self._setup.sleeps else []
+        return [*self._dev_operations(), *loads]
+
+    def _dev_operations(self) -> list[str]:
+        """What routes of the development mode can do, which a server need not have."""
         try:
             self.perform(Flush())
         except RequestRefused:
-            return loads
-        return ["flush", *loads]
+            return []
+        return ["flush", "sleep"] if self._setup.sleeps else ["flush"]
 
     def _top_k(self) -> int:
         return next((most for most in _TOP_KS if self._asked([5, 6, 7], logprobs=most) is not None), 0)
