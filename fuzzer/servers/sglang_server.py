@@ -6,7 +6,6 @@ would switch prefix reuse off.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from secrets import token_hex
 from typing import Any
@@ -20,7 +19,7 @@ from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import adapter_named
 from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
-from oracles.observations import Observation, Position, TokenLogprob
+from oracles.observations import Observation, Position, TokenLogprob, all_finite
 from scenarios.capabilities import Capabilities
 from scenarios.environment import adapter_letter
 from scenarios.operations import Flush, Operation, Reload, Sampling, Unload
@@ -278,7 +277,7 @@ def _positions(meta: _Meta) -> list[Position]:
 
 def _top(entries: list[Entry]) -> list[TokenLogprob]:
     known = [TokenLogprob(token, value) for value, token, _ in entries if value is not None]
-    if not all(math.isfinite(entry.logprob) for entry in known):
+    if not all_finite(known):
         raise RequestRefused("a log probability is not a finite number")
     return sorted(known, key=lambda entry: -entry.logprob)
 

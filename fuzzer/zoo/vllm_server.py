@@ -118,7 +118,7 @@ class VllmServer:
         return _text(f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def _reset(self, _: HttpRequest) -> Reply:
-        return _text("", 200 if self._cache.flush() else 500)
+        return json_reply({"success": self._cache.flush()})
 
     async def _sleep(self, _: HttpRequest) -> Reply:
         if not self._engine.idle:
