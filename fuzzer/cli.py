@@ -155,23 +155,30 @@ def _given(context: click.Context) -> frozenset[str]:
     return frozenset(given | ({"out"} if "resume" in given else set()))
 
 
+_PROFILES = click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="stalefuzz.toml with profiles for --engine."
+)
+
+
 @cli.command(cls=ServerCommand)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @_server_options
-def replay(files: tuple[Path, ...], **servers: Any) -> None:
+@_PROFILES
+def replay(files: tuple[Path, ...], config: Path | None, **servers: Any) -> None:
     """Replay findings: REPRODUCED, FIXED or ERROR each. Server flags come before those that a finding records."""
     from fuzzer.commands.replay import replay_command
 
-    sys.exit(replay_command(files, _servers(**servers)))
+    sys.exit(replay_command(files, _profiled(_servers(**servers), config)))
 
 
 @cli.command(cls=ServerCommand)
 @_server_options
-def probe(**servers: Any) -> None:
+@_PROFILES
+def probe(config: Path | None, **servers: Any) -> None:
     """Say what a target can do, how exactly it computes, and how large its rounding is."""
     from fuzzer.commands.probe import probe_command
 
-    sys.exit(probe_command(_servers(**servers)))
+    sys.exit(probe_command(_profiled(_servers(**servers), config)))
 
 
 @cli.command()
@@ -255,6 +262,15 @@ def _servers(
     return ServerOptions(
         adapters=chosen, numerics=Numerics(numerics) if numerics else None, server_flags=server_flags, **rest
     )
+
+
+def _profiled(options: ServerOptions, config: Path | None) -> ServerOptions:
+    """The options with the engines that a configuration describes."""
+    if config is None:
+        return options
+    from fuzzer.configuration import read_configuration, with_profiles
+
+    return with_profiles(options, read_configuration(config))
 
 
 def main() -> NoReturn:

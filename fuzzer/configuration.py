@@ -13,6 +13,7 @@ from fuzzer.calibration import Numerics
 from fuzzer.cli_values import seconds
 from fuzzer.errors import UsageError
 from fuzzer.options import RunOptions, ServerOptions
+from fuzzer.servers.profiles import Profile
 from fuzzer.toml_file import decode_toml, line_of, read_text
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -68,6 +69,8 @@ class Configuration(_Table, frozen=True):
     run: RunTable = RunTable()
     target: list[TargetTable] = []
     matrix: MatrixTable = MatrixTable()
+    profile: list[Profile] = []
+    """Servers that stalefuzz does not know, for ``engine``."""
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -115,10 +118,16 @@ def cells(file: Configuration, path: Path, asked: ServerOptions) -> list[Cell]:
     """Every server to test; what the command line asks for replaces the same thing in all of them."""
     targets = file.target or [TargetTable()]
     found = [cell for target in targets for cell in _combinations(target, file.matrix, path)]
+    asked = with_profiles(asked, file)
     over = {name: value for name, value in msgspec.structs.asdict(asked).items() if value not in (None, ())}
     found = [Cell(cell.name, msgspec.structs.replace(cell.servers, **over)) for cell in found]
     unique = {cell.servers: cell for cell in reversed(found)}
     return _named(list(reversed(unique.values())))
+
+
+def with_profiles(asked: ServerOptions, file: Configuration) -> ServerOptions:
+    """The options with the engines that the file describes."""
+    return msgspec.structs.replace(asked, profiles=tuple(file.profile))
 
 
 def _combinations(target: TargetTable, matrix: MatrixTable, path: Path) -> Iterator[Cell]:

@@ -11,7 +11,7 @@ from fuzzer.reference import Reference, ReferenceMode
 from fuzzer.target import Target
 from oracles.comparison import compare
 from oracles.evidence import Arm
-from oracles.judgement import Suspect, judge
+from oracles.judgement import Oracle, Suspect, judge
 from oracles.noise import Noise
 from oracles.observations import Observation, Trace, with_outcome
 from scenarios.plans import Plan
@@ -59,17 +59,24 @@ class Counts:
 class Pending:
     """A plan whose target leg is done and whose reference leg may still run."""
 
-    __slots__ = ("_differential", "_reference_leg", "ours", "plan")
+    __slots__ = ("_differential", "_disturbed", "_reference_leg", "ours", "plan")
 
-    def __init__(self, differential: Differential, plan: Plan, ours: Trace, leg: Future[Trace]) -> None:
+    def __init__(
+        self, differential: Differential, plan: Plan, ours: Trace, leg: Future[Trace], *, disturbed: bool
+    ) -> None:
         self._differential = differential
         self._reference_leg = leg
+        self._disturbed = disturbed
         self.plan = plan
         self.ours = ours
 
     def outcome(self) -> Outcome:
         """Wait for the reference and judge."""
-        return self._differential.judged(self.plan, self.ours, self._reference_leg.result())
+        outcome = self._differential.judged(self.plan, self.ours, self._reference_leg.result())
+        if self._disturbed:
+            # Somebody else set what these answers were to follow; only that there were answers can be held to it.
+            outcome.suspects = [suspect for suspect in outcome.suspects if suspect.oracle is Oracle.HEALTH]
+        return outcome
 
 
 class Differential:
@@ -112,7 +119,7 @@ class Differential:
             wait((leg,))
         ours = self._without_lost(ours)
         self.counts.target += sum(1 for step in ours.steps if step.prompt)
-        return Pending(self, plan, ours, leg)
+        return Pending(self, plan, ours, leg, disturbed=self.target.company.look())
 
     def _without_lost(self, ours: Trace) -> Trace:
         """The trace, with what became of the server where it was lost on the way."""

@@ -9,9 +9,11 @@ import msgspec
 from fuzzer.baseline import NOTHING, Baseline
 from fuzzer.calibration import Calibration
 from fuzzer.clock import Clock
+from fuzzer.company import Sighting
 from fuzzer.coverage import tally
 from fuzzer.differential import Differential, Pending
 from fuzzer.rig import Rig
+from fuzzer.target import Mishap
 from fuzzer.unseen import silent, swallowed
 from oracles.accounting import reuse_lost
 from oracles.evidence import Verdict
@@ -154,9 +156,13 @@ class Ledger:
     def tell_notices(self) -> None:
         """Tell what befell the servers meanwhile."""
         while not self._rig.notices.empty():
-            mishap = self._rig.notices.get()
-            self._sink(events.Restarted(self.now(), mishap.why))
-            self._unexplained += [] if mishap.explained else [mishap.why]
+            match self._rig.notices.get():
+                case Mishap(why=why, explained=explained):
+                    self._sink(events.Restarted(self.now(), why))
+                    self._unexplained += [] if explained else [why]
+                case Sighting(why=why):
+                    self._sink(events.Shared(self.now(), why))
+        self.record.others = self._rig.others_record()
 
     def conclude(self, *reasons: str) -> None:
         """The run is over."""

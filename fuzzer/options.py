@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from fuzzer.calibration import Numerics
+from fuzzer.servers.profiles import Profile
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +31,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     ca_file: Path | None = None
     recalibrate: bool = False
     """Measure rounding anew, whatever is kept from earlier commands."""
+    profiles: tuple[Profile, ...] = ()
+    """Engines that the user described in stalefuzz.toml."""
     server_flags: tuple[str, ...] = ()
     """For the launched server, in its own spelling."""
 

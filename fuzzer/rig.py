@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from concurrent.futures import Executor, wait
 from pathlib import Path
 from queue import SimpleQueue
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fuzzer.calibration import Numerics
+from fuzzer.company import Company, Sighting
 from fuzzer.errors import UsageError
 from fuzzer.identity import digest_of
 from fuzzer.options import ServerOptions
@@ -20,8 +22,9 @@ from fuzzer.servers.engine import Engine, Installation
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.protocol import Server
 from fuzzer.servers.registry import DEFAULT, LAUNCHABLE, engine_at, engine_called
+from fuzzer.servers.shared import SharedServer
 from fuzzer.target import Mishap, Target
-from reports.record import ReferenceRecord, Settings, TargetRecord
+from reports.record import OthersRecord, ReferenceRecord, Settings, TargetRecord
 
 _TRIES = 5
 """Of a request to a server that others press too."""
@@ -40,8 +43,8 @@ class Rig:
         self._target: Target | None = None
         self._reference: Reference | None = None
         self._reference_process: LaunchedServer | None = None
-        self.notices: SimpleQueue[Mishap] = SimpleQueue()
-        """What befell the servers."""
+        self.notices: SimpleQueue[Mishap | Sighting] = SimpleQueue()
+        """What befell the servers, and what others did to them."""
 
     @property
     def engine(self) -> str:
@@ -151,6 +154,14 @@ class Rig:
             launch=_command(self._reference_process) if self._reference_process is not None else None,
         )
 
+    def others_record(self) -> OthersRecord | None:
+        """What run.json says about others on a server of the user's."""
+        if self._target is None or self._target.ours:
+            return None
+        company = self._target.company
+        seen = company.seen
+        return OthersRecord(company.use.told_by, seen.requests, seen.work, company.use.unit, dict(company.changed))
+
     def _install(self) -> Installation:
         assert self._engine is not None
         assert self._engine.install is not None
@@ -176,22 +187,29 @@ class Rig:
         return self._installation.connect_reference(self._reference_process.url)
 
     def _attach(self, url: str) -> tuple[Target, Reference]:
-        engine = self._engine = self._engine or engine_at(url)
-        self._target = Target(lambda address: engine.attach(address, self._options), url=url, notice=self.notices.put)
-        self._reference = self._attach_reference(engine, url)
+        engine = self._engine = self._engine or engine_at(url, self._options.profiles)
+        company = Company(self.notices.put)
+
+        def watched(address: str) -> SharedServer:
+            server = SharedServer(engine.attach(address, self._options), company)
+            company.meet(server.use)
+            return server
+
+        self._target = Target(watched, url=url, notice=self.notices.put, company=company)
+        self._reference = self._attach_reference(engine, watched)
         return self._target, self._reference
 
-    def _attach_reference(self, engine: Engine, url: str) -> Reference:
+    def _attach_reference(self, engine: Engine, watched: Callable[[str], Server]) -> Reference:
         assert self._target is not None
         asked = self._options.reference
         if asked not in (None, "bypass"):
             return Reference(engine.attach(str(asked), self._options), ReferenceMode.URL)
         if not self._target.server.capabilities.bypass:
             raise UsageError(
-                f"{engine.name} at {url} has no way to skip its cache for one request, so it cannot be its own "
-                "reference: start a second server with every cache off and give it with --reference URL"
+                f"{engine.name} at {self._options.target} has no way to skip its cache for one request, so it cannot "
+                "be its own reference: start a second server with every cache off and give it with --reference URL"
             )
-        return Reference(engine.attach(url, self._options), ReferenceMode.BYPASS)
+        return Reference(watched(str(self._options.target)), ReferenceMode.BYPASS)
 
 
 def _started(server: LaunchedServer) -> LaunchedServer:
@@ -206,7 +224,7 @@ def _command(server: LaunchedServer) -> str:
 def _engine(options: ServerOptions) -> Engine | None:
     """The engine that was named, or the one that is launched by default; None where it is to be detected."""
     if options.target is not None:
-        return engine_called(options.engine) if options.engine is not None else None
+        return engine_called(options.engine, options.profiles) if options.engine is not None else None
     return engine_called(options.launch) if options.launch is not None else DEFAULT
 
 
@@ -218,7 +236,7 @@ def _usual_numerics(options: ServerOptions) -> Numerics:
 
 def _check(options: ServerOptions) -> None:
     if options.engine is not None:
-        engine_called(options.engine)
+        engine_called(options.engine, options.profiles)
     if options.target is not None:
         _check_attached(options)
         return

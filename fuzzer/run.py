@@ -97,6 +97,7 @@ class Run:
                 break
             self._run_leg(leg, differential, start_pool)
             self._interruption.check()
+        differential.target.company.count()
 
     @property
     def _seed(self) -> int:

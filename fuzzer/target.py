@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from fuzzer.company import Company
 from fuzzer.roots import RootPool
 from fuzzer.servers.protocol import Server
 from oracles.observations import Failure
@@ -67,10 +68,12 @@ class Target:
         process: Process | None = None,
         url: str = "",
         notice: Notice = ignore,
+        company: Company | None = None,
     ) -> None:
         self._connect = connect
         self._process = process
         self._notice = notice
+        self.company = company or Company()
         self._lost = False
         self.url = url
         self.lives = 1

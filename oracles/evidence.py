@@ -42,6 +42,13 @@ class Repeats(msgspec.Struct, frozen=True):
     n: int
 
 
+class Others(msgspec.Struct, frozen=True):
+    """Whether others sent requests to the server, or changed what it is set to, while the evidence was gathered."""
+
+    requests: bool = False
+    changes: bool = False
+
+
 class Evidence(msgspec.Struct, frozen=True):
     """What the runs on fresh state gave."""
 
@@ -63,6 +70,7 @@ class Evidence(msgspec.Struct, frozen=True):
     timing: bool = False
     """The plan has requests side by side, so that it need not show the divergence each time."""
     reused: int | None = None
+    others: Others = Others()
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -75,6 +83,10 @@ class Decision(msgspec.Struct, frozen=True):
 def decide(evidence: Evidence) -> Decision:
     """Whether the evidence makes a finding."""
     repeats, paired = evidence.repeats, evidence.paired
+    if evidence.others.changes:
+        return Decision(Verdict.INCONCLUSIVE, "somebody else changed scales or adapters of the server meanwhile")
+    if evidence.others.requests and evidence.timing:
+        return Decision(Verdict.INCONCLUSIVE, "it hangs on timing, and somebody else's requests ran beside it")
     if paired is not None and paired.outcome(evidence.alpha) is Outcome.NOISE:
         return Decision(Verdict.CLEAN, f"rounding: {paired.in_words}")
     if repeats.k == 0:

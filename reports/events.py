@@ -71,6 +71,12 @@ class Restarted(Event, frozen=True, tag="restarted"):
     why: str
 
 
+class Shared(Event, frozen=True, tag="shared"):
+    """Somebody else did something to the target."""
+
+    why: str
+
+
 class Finished(Event, frozen=True, tag="finished"):
     """The run is over; the record says the rest."""
 

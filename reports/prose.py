@@ -209,3 +209,16 @@ def _reference(mode: str) -> str:
         "bypass": "itself, told to skip its cache",
         "url": "another server",
     }.get(mode, f"a reference ({mode})")
+
+
+def others_in_words(record: RunRecord) -> list[str]:
+    """What somebody else did to the target during the run, and what that means for the verdict."""
+    others = record.others
+    if others is None:
+        return []
+    lines = []
+    if others.requests:
+        told = f"{others.told_by}, at least {others.work} {others.unit}" if others.work else others.told_by
+        lines.append(f"somebody else used the target meanwhile ({told}): what hangs on timing stays unconfirmed")
+    lines += [f"somebody else changed {name} ({times} times seen)" for name, times in others.changes.items()]
+    return lines

@@ -259,6 +259,20 @@ class RoundingRecord(msgspec.Struct, frozen=True):
     """The largest |delta logprob| among them, in nats."""
 
 
+class OthersRecord(msgspec.Struct, frozen=True):
+    """What others did to the target meanwhile, as far as its own counters and settings tell."""
+
+    told_by: str = ""
+    """Where requests of others show; empty where they do not."""
+    requests: int = 0
+    """In how many looks there were some."""
+    work: int = 0
+    unit: str = ""
+    """``work`` is at least what they asked for, 0 where only that they asked is known."""
+    changes: dict[str, int] = {}
+    """What was set to something else, and how often that was seen."""
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """run.json."""
 
@@ -284,6 +298,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     coverage: dict[str, dict[str, int]] = {}
     """Operation by situation: how often each was exercised in it."""
     series: list[Sample] = []
+    others: OthersRecord | None = None
+    """None for a target that was launched for the run, which nobody else knows of."""
     redacted: bool = False
     matrix: list[CellRecord] = []
     """Of a run over several targets or settings; counts and findings are those of all of them."""

@@ -16,6 +16,7 @@ from reports.record import (
     AnswerToken,
     Divergence,
     FindingRecord,
+    OthersRecord,
     ReferenceRecord,
     RunRecord,
     StepRecord,
@@ -37,6 +38,7 @@ def redacted(record: RunRecord) -> RunRecord:
         reference=_server(record.reference, []),
         reasons=[_without_addresses(reason, record.target, record.reference) for reason in record.reasons],
         findings=[redacted_finding(finding) for finding in record.findings],
+        others=_others(record.others),
         suspects=[redacted_suspect(suspect) for suspect in record.suspects],
     )
 
@@ -81,6 +83,8 @@ def redacted_event(event: events.Event) -> events.Event:
             return msgspec.structs.replace(event, suspect=redacted_suspect(event.suspect))
         case events.Restarted():
             return msgspec.structs.replace(event, why="a server was started again")
+        case events.Shared():
+            return msgspec.structs.replace(event, why="somebody else uses the target too")
         case events.Finished():
             return msgspec.structs.replace(event, reasons=[HIDDEN for _ in event.reasons])
     return event
@@ -91,6 +95,15 @@ def _server(record: Any, flags: list[str]) -> Any:
         return None
     launch = shlex.join(["llama-server", *flags]) if record.launch is not None and flags else None
     return msgspec.structs.replace(record, url=None, launch=launch)
+
+
+def _others(others: OthersRecord | None) -> OthersRecord | None:
+    """Names of adapters and folders are the user's words."""
+    if others is None:
+        return None
+    return msgspec.structs.replace(
+        others, changes={"a setting": sum(others.changes.values())} if others.changes else {}
+    )
 
 
 def _without_addresses(text: str, *servers: TargetRecord | ReferenceRecord | None) -> str:

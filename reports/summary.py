@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from reports.escaping import code_block, markdown
-from reports.prose import compared, paragraph, until_fixed, verdict_line
+from reports.prose import compared, others_in_words, paragraph, until_fixed, verdict_line
 from reports.record import FindingRecord, RunRecord
 
 _MOST_FINDINGS = 20
@@ -23,6 +23,7 @@ def summary(record: RunRecord) -> str:
     parts += [_account(finding) for finding in record.findings[:_MOST_FINDINGS]]
     left_out = len(record.findings) - _MOST_FINDINGS
     parts += [f"{left_out} more findings are in run.json."] if left_out > 0 else []
+    parts += ["\n".join(f"- {markdown(line)}" for line in others)] if (others := others_in_words(record)) else []
     parts += [_not_exercised(record)] if record.not_exercised else []
     parts += [_baseline(record)] if record.baseline_fixed or record.baseline_unseen else []
     return "\n\n".join([*parts, f"Seed {record.seed}."]) + "\n"

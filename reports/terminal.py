@@ -11,6 +11,7 @@ from rich.text import Text
 
 from reports import events
 from reports.escaping import printable
+from reports.prose import others_in_words
 from reports.record import FindingRecord, RoundingRecord, RunRecord, SuspectRecord, TargetRecord
 
 
@@ -52,7 +53,7 @@ class Terminal:
                 self._print(finding_block(event.finding, self._out))
             case events.Dropped():
                 self._print(suspect_block(event.suspect))
-            case events.Restarted():
+            case events.Restarted() | events.Shared():
                 self._print(Text(printable(event.why), style="yellow"))
             case _:
                 pass
@@ -157,6 +158,8 @@ def summary_block(record: RunRecord, out: Path) -> Text:
     text.append(f"  {counts_in_words(record)}\n")
     for reason in record.reasons:
         text.append(f"  {printable(reason)}\n")
+    for line in others_in_words(record):
+        text.append(f"  {printable(line)}\n", style="yellow")
     for what, why in record.not_exercised.items():
         text.append(f"  not exercised: {what}: {printable(why)}\n")
     if record.rounding.suspects:

@@ -96,3 +96,10 @@ def self_contained(plan: Plan) -> bool:
         if isinstance(operation, (Complete, Start, Evict)) and operation.scales is None and not known:
             return False
     return True
+
+
+def follows_global_scales(plan: Plan) -> bool:
+    """Whether any request leaves its scales out, so that its answer hangs on what the server is set to."""
+    return any(
+        isinstance(operation, (Complete, Start, Evict)) and operation.scales is None for operation in plan.operations
+    )

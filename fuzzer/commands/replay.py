@@ -85,7 +85,12 @@ def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack, interruption: In
     capabilities = differential.target.server.capabilities
     plan = long_enough(plan_of(finding), capabilities.block)
     lacks = lacking(plan, capabilities)
-    return Replayed(Result.ERROR, lacks) if lacks else _judged(finding, plan, differential)
+    if lacks is not None:
+        return Replayed(Result.ERROR, lacks)
+    replayed = _judged(finding, plan, differential)
+    if differential.target.company.seen.changes:
+        return Replayed(Result.ERROR, "somebody else changed scales or adapters of the server meanwhile")
+    return replayed
 
 
 def _judged(finding: FindingRecord, plan: Plan, differential: Differential) -> Replayed:

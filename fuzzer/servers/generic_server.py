@@ -12,9 +12,9 @@ import msgspec
 from fuzzer.errors import UnreachableError
 from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
-from fuzzer.servers.openai_wire import Completion
+from fuzzer.servers.openai_wire import Completion, prompt_fields, with_cached
 from fuzzer.servers.probed_texts import probed_texts
-from fuzzer.servers.profiles import FRESH, Profile
+from fuzzer.servers.profiles import CACHED, FRESH, Profile
 from fuzzer.servers.protocol import Request, RequestRefused
 from scenarios.capabilities import Capabilities
 from scenarios.operations import Flush, Operation, Sampling
@@ -25,13 +25,13 @@ _LOWEST_IDS = TokenSpace(1000, 1000)
 """Ids that every vocabulary of a real model has, and that are text there: special tokens stand at either end."""
 _LENGTHS = (80, 150, 201, 250)
 """Of prompts asked twice: what is cached of them has no common divisor but the size of a block."""
-_LOGPROBS: tuple[dict[str, Any], ...] = (
-    {"logprobs": 20},
-    {"logprobs": 5},
+_COUNTED: tuple[dict[str, Any], ...] = ({"logprobs": 20}, {"logprobs": 5})
+_FLAGGED: tuple[dict[str, Any], ...] = (
+    {"logprobs": True, "top_logprobs": 20},
     {"logprobs": True, "top_logprobs": 10},
-    {},
+    {"logprobs": True, "top_logprobs": 5},
 )
-"""Spellings by preference; answers show which of them are understood."""
+"""Spellings of the wish for logprobs by preference, of completions and of chats; answers show which are understood."""
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {Sampling.SEEDED: {"temperature": 1.0, "seed": 7}}
 
 
@@ -52,14 +52,15 @@ class GenericServer(OpenAIServer):
         self.engine = profile.name
         self.path = profile.route
         self._profile = profile
-        self._adapters = tuple(adapters) if profile.adapter_models else ()
+        takes_adapters = profile.adapter_models or profile.adapter_field is not None
+        self._adapters = tuple(adapters) if takes_adapters else ()
         self._logprobs: dict[str, Any] = {}
         with kept_if_usable(self._connection):
             self._shake_hands(admin=admin)
 
     def _shake_hands(self, *, admin: bool) -> None:
         try:
-            self._base = _base_model(self._connection, self._adapters)
+            self._base = _base_model(self._connection, self._adapters if self._profile.adapter_models else ())
             self.capabilities = self._probed(admin=admin)
         except RequestRefused as refusal:
             raise UnreachableError(f"{self.url} has no usable route {self.path}: {refusal.reason}") from None
@@ -67,14 +68,17 @@ class GenericServer(OpenAIServer):
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
         named = adapter_named(request)
+        adapter = self._adapters[named[0]] if named is not None else None
         body: dict[str, Any] = {
-            "model": self._base if named is None else self._adapters[named[0]],
-            "prompt": self._spelled(request.prompt),
+            "model": adapter if adapter is not None and self._profile.adapter_models else self._base,
+            **prompt_fields(self.path, self._spelled(request.prompt)),
             "max_tokens": request.tokens,
             "temperature": 0,
             **self._logprobs,
             **self._profile.always,
         }
+        if adapter is not None and self._profile.adapter_field is not None:
+            body[self._profile.adapter_field] = adapter
         if request.salt and self._profile.salt is not None:
             body[self._profile.salt] = request.salt
         if not request.reuse and self._profile.bypass is not None:
@@ -97,7 +101,7 @@ class GenericServer(OpenAIServer):
         return prompt
 
     def _probed(self, *, admin: bool) -> Capabilities:
-        ids = self._profile.token_ids and self._counts([number + _LOWEST_IDS.first for number in range(7)]) == 7
+        ids = self._takes_ids()
         space = _LOWEST_IDS
         if not ids:
             self.texts, space = probed_texts(self.url, {"model": self._base, **self._profile.always}, self.path)
@@ -116,13 +120,19 @@ class GenericServer(OpenAIServer):
             block=block or 1,
             approximate_reuse=not ids,
             bypass=self._profile.bypass is not None,
+            bypass_how=", ".join(self._profile.bypass or ()),
             salts=self._profile.salt is not None,
             slots=4,
         )
 
+    def _takes_ids(self) -> bool:
+        if self._profile.chats or not self._profile.token_ids:
+            return False
+        return self._counts([number + _LOWEST_IDS.first for number in range(7)]) == 7
+
     def _understood(self, space: TokenSpace) -> tuple[dict[str, Any], int]:
         """The first spelling of the wish for logprobs that is answered with lists, and their length."""
-        for fields in _LOGPROBS[:-1]:
+        for fields in _FLAGGED if self._profile.chats else (*_COUNTED, *_FLAGGED):
             try:
                 answer = self._asked(range(space.first, space.first + 3), fields)
             except RequestRefused:
@@ -149,8 +159,15 @@ class GenericServer(OpenAIServer):
         return usage.cached if usage is not None else None
 
     def _asked(self, prompt: Sequence[int], fields: dict[str, Any]) -> Completion:
-        body = {"model": self._base, "prompt": self._spelled(list(prompt)), "max_tokens": 1, "temperature": 0}
-        return decode(self._connection.post(self.path, body | self._profile.always | fields), Completion)
+        spelled = prompt_fields(self.path, self._spelled(list(prompt)))
+        body = {"model": self._base, **spelled, "max_tokens": 1, "temperature": 0} | self._profile.always | fields
+        return self._decoded(self._connection.post(self.path, body))
+
+    def _decoded(self, content: bytes) -> Completion:
+        answer = decode(content, Completion)
+        if self._profile.cached == CACHED:
+            return answer
+        return with_cached(answer, _number_at(decode(content, Any), self._profile.cached))
 
     def _counts(self, prompt: Sequence[int]) -> int | None:
         """How many tokens the server says a prompt of ids has; None where it takes no ids."""
@@ -159,6 +176,12 @@ class GenericServer(OpenAIServer):
         except RequestRefused:
             return None
         return usage.prompt_tokens if usage is not None else None
+
+
+def _number_at(content: Any, path: str) -> int | None:
+    for key in path.split("."):
+        content = content.get(key) if isinstance(content, dict) else None
+    return content if isinstance(content, int) and content >= 0 else None
 
 
 def owners(connection: Connection) -> set[str]:

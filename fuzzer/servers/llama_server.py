@@ -13,7 +13,8 @@ import msgspec
 from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
 from fuzzer.servers.http import Connection, decode
-from fuzzer.servers.protocol import Request, RequestRefused, Watcher
+from fuzzer.servers.llama_use import LlamaUse
+from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
 from oracles.observations import Observation, Position, TokenLogprob
 from scenarios.capabilities import Capabilities, ModelShape
 from scenarios.environment import AdapterScale
@@ -192,6 +193,11 @@ class LlamaServer:
             return decode(self._connection.post("/detokenize", {"tokens": [token]}), _Text).content
         except RequestRefused:
             return None
+
+    @property
+    def use(self) -> Use:
+        """Tokens computed, or who last had each slot, and the global scales."""
+        return LlamaUse(self._connection, self.capabilities.adapters)
 
     def close(self) -> None:
         """Close the kept connection."""

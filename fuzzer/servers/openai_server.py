@@ -7,7 +7,7 @@ from typing import Any
 from fuzzer.servers import sse
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.openai_wire import Completion, Usage, observation_of, positions_of
-from fuzzer.servers.protocol import Request, RequestRefused, Watcher
+from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
 from fuzzer.servers.texts import NO_TEXTS, Texts
 from oracles.observations import Observation, Position
 from scenarios.capabilities import Capabilities
@@ -32,7 +32,7 @@ class OpenAIServer:
 
     def complete(self, request: Request) -> Observation:
         """Send one request and wait for the whole answer."""
-        answer = decode(self._connection.post(self.path, self.body(request)), Completion)
+        answer = self._decoded(self._connection.post(self.path, self.body(request)))
         if answer.error is not None or not answer.choices:
             raise RequestRefused(f"no answer: {answer.error}"[:300])
         return self._observation(self._positions(answer, request), answer.usage)
@@ -44,7 +44,7 @@ class OpenAIServer:
         for content in sse.events(self.url, self.path, self.streamed(request), watcher):
             if content == _DONE:
                 return self._observation(positions, usage)
-            chunk = decode(content, Completion)
+            chunk = self._decoded(content)
             if chunk.error is not None:
                 raise RequestRefused(f"error in the stream: {chunk.error}"[:300])
             usage = chunk.usage or usage
@@ -80,9 +80,17 @@ class OpenAIServer:
         except RequestRefused:
             return None
 
+    @property
+    def use(self) -> Use:
+        """Nothing, unless a subclass knows more."""
+        return Use()
+
     def close(self) -> None:
         """Close the kept connection."""
         self._connection.close()
+
+    def _decoded(self, content: bytes) -> Completion:
+        return decode(content, Completion)
 
     def _observation(self, positions: list[Position], usage: Usage | None) -> Observation:
         return observation_of(positions, usage, tells=self.capabilities.cached_counts)

@@ -101,6 +101,19 @@ def positions_of(choice: Choice, texts: Texts, *, greedy: bool, most: int) -> li
     return found
 
 
+def prompt_fields(route: str, prompt: Any) -> dict[str, Any]:
+    """How a prompt is spelled on this route: to a chat it is one message of the user."""
+    if route.endswith("/chat/completions"):
+        return {"messages": [{"role": "user", "content": prompt}]}
+    return {"prompt": prompt}
+
+
+def with_cached(answer: Completion, cached: int | None) -> Completion:
+    """The answer with a count of cached tokens that stood elsewhere."""
+    usage = msgspec.structs.replace(answer.usage or Usage(), prompt_tokens_details=Details(cached))
+    return msgspec.structs.replace(answer, usage=usage)
+
+
 def observation_of(positions: list[Position], usage: Usage | None, *, tells: bool) -> Observation:
     """The answer with the server's counts.
 

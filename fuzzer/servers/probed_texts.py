@@ -13,7 +13,7 @@ from typing import Any
 
 from fuzzer.errors import UnreachableError
 from fuzzer.servers.http import Connection, decode
-from fuzzer.servers.openai_wire import Completion
+from fuzzer.servers.openai_wire import Completion, prompt_fields
 from fuzzer.servers.protocol import RequestRefused
 from fuzzer.servers.texts import Texts
 from scenarios.prompts import TokenSpace
@@ -78,7 +78,7 @@ def _batches(candidates: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _count(connection: Connection, text: str, fields: dict[str, Any], route: str) -> int:
-    body = {"prompt": text, "max_tokens": 1, "temperature": 0.0} | fields
+    body = prompt_fields(route, text) | {"max_tokens": 1, "temperature": 0.0} | fields
     usage = decode(connection.post(route, body), Completion).usage
     if usage is None or usage.prompt_tokens < 1:
         raise RequestRefused("its answers have no usage.prompt_tokens")

@@ -36,6 +36,41 @@ class RequestRefused(Exception):  # noqa: N818 - the server's answer, not our fa
         self.status = status
 
 
+class Occupant(msgspec.Struct, frozen=True):
+    """What a slot was last used for: the number of that task and the tokens that it left there."""
+
+    task: int | None = None
+    tokens: int | None = None
+
+
+class Use:
+    """What a server tells of its own use, by which its other users show. This one tells nothing."""
+
+    told_by = ""
+    """Where others' requests show; empty where they do not."""
+    unit = "requests"
+
+    def environment(self) -> dict[str, str]:
+        """What holds for the requests of all users alike, such as global scales, by name."""
+        return {}
+
+    def after(self, operation: Operation) -> dict[str, str]:
+        """What the environment says once ``operation`` was done; only what that changes."""
+        return {}
+
+    def work(self) -> int | None:
+        """What the server has done since it was started, in ``unit``; None where it does not tell."""
+        return None
+
+    def effort(self, request: Request, answer: Observation | None) -> int:
+        """The most that a request of ours adds to the work; ``answer`` is None where there is none, or only part."""
+        return 1
+
+    def occupants(self) -> tuple[Occupant, ...]:
+        """What each slot was last used for; empty where that is not told."""
+        return ()
+
+
 class Watcher(Protocol):
     """Whoever follows a streamed answer."""
 
@@ -97,6 +132,11 @@ class Server(Protocol):
 
     def text_of(self, token: int) -> str | None:
         """The text of one token; None where the server does not tell."""
+        ...
+
+    @property
+    def use(self) -> Use:
+        """What this server tells of how it is used and set, by us and by others."""
         ...
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ would switch prefix reuse off.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from secrets import token_hex
 from typing import Any
 
@@ -16,8 +17,9 @@ from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
 from fuzzer.servers.adapter_versions import chosen, version_name, version_path
 from fuzzer.servers.http import Connection, decode, kept_if_usable
+from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import adapter_named
-from fuzzer.servers.protocol import Request, RequestRefused, Watcher
+from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
 from oracles.observations import Observation, Position, TokenLogprob
 from scenarios.capabilities import Capabilities
 from scenarios.environment import adapter_letter
@@ -30,6 +32,7 @@ _SPECIAL_TOKENS = 4
 _LARGE_VOCABULARY = 20_000
 _CONTEXT = 2048
 _DONE = b"[DONE]"
+_REQUESTS = "sglang:num_requests_total"
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repetition_penalty": 1.5, "presence_penalty": 0.5},
@@ -172,6 +175,11 @@ class SglangServer:
         """Not told by this route."""
         return None
 
+    @property
+    def use(self) -> Use:
+        """Requests counted where the server was started with --enable-metrics; adapters loaded."""
+        return _SglangUse(self._connection, {adapter.lora_name for adapter in self._adapters})
+
     def close(self) -> None:
         """Close the kept connection."""
         self._connection.close()
@@ -214,6 +222,25 @@ class SglangServer:
             return TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS))
         # Real vocabularies keep special tokens at both ends.
         return TokenSpace(1000, vocabulary * 9 // 10 - 1000)
+
+
+class _SglangUse(Use):
+    """``adapters`` are the names of those that requests of ours ask for."""
+
+    def __init__(self, connection: Connection, adapters: Collection[str]) -> None:
+        self._connection = connection
+        self._adapters = adapters
+        self.told_by = "/metrics" if counters(connection, (_REQUESTS,)) else ""
+
+    def environment(self) -> dict[str, str]:
+        """The id under which each adapter was loaded; another id is another load."""
+        loaded = _info(self._connection).lora_paths or []
+        return {f"adapter {one.lora_name}": one.lora_id for one in loaded if one.lora_name in self._adapters}
+
+    def work(self) -> int | None:
+        """Requests since the server was started."""
+        count = counters(self._connection, (_REQUESTS,)).get(_REQUESTS) if self.told_by else None
+        return None if count is None else int(count)
 
 
 def speaks_sglang(connection: Connection) -> bool:

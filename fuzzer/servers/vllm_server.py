@@ -7,7 +7,7 @@ requests go round the prefix cache.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 from secrets import token_hex
 from typing import Any
@@ -17,10 +17,11 @@ import msgspec
 from fuzzer.errors import UnreachableError
 from fuzzer.servers.adapter_versions import chosen, version_name, version_path
 from fuzzer.servers.http import Connection, decode, kept_if_usable
+from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion
 from fuzzer.servers.probed_texts import SAMPLE
-from fuzzer.servers.protocol import Request, RequestRefused
+from fuzzer.servers.protocol import Request, RequestRefused, Use
 from scenarios.capabilities import Capabilities
 from scenarios.operations import Flush, Operation, Reload, Sampling, Unload
 from scenarios.prompts import TokenSpace
@@ -32,6 +33,8 @@ _CONTEXT = 2048
 _BLOCK = 16
 _SPECIAL_TOKENS = 4
 _LARGE_VOCABULARY = 20_000
+_FINISHED = "vllm:request_success_total"
+_IN_FLIGHT = "vllm:num_requests_running"
 _SAMPLED = 200
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {
@@ -142,6 +145,11 @@ class VllmServer(OpenAIServer):
             case _:
                 return None
 
+    @property
+    def use(self) -> Use:
+        """Requests finished, and where model and adapters were loaded from."""
+        return _VllmUse(self._connection, {self._base.id, *self._names})
+
     def _model(self, request: Request) -> str:
         named = adapter_named(request)
         if named is None:
@@ -210,6 +218,26 @@ class VllmServer(OpenAIServer):
             return decode(self._connection.post(self.path, body), Completion)
         except RequestRefused:
             return None
+
+
+class _VllmUse(Use):
+    """``names`` are those of the models that requests of ours ask for."""
+
+    def __init__(self, connection: Connection, names: Collection[str]) -> None:
+        self._connection = connection
+        self._names = names
+        self.told_by = "/metrics" if counters(connection, (_IN_FLIGHT,)) else ""
+
+    def environment(self) -> dict[str, str]:
+        """The folder of each model and adapter."""
+        models = decode(self._connection.get("/v1/models"), _Models).data
+        return {f"the folder of {model.id}": model.root or "" for model in models if model.id in self._names}
+
+    def work(self) -> int | None:
+        """Requests that came to an end; their counter is there from the first one on."""
+        if not self.told_by:
+            return None
+        return int(counters(self._connection, (_FINISHED,)).get(_FINISHED, 0))
 
 
 def speaks_vllm(connection: Connection) -> bool:

@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import msgspec
 
+from fuzzer.company import Seen
 from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.paired import PAIRED, run_pairs
 from oracles.arms import alone, control_arm, respelled
-from oracles.evidence import Arm, Evidence, Repeats
+from oracles.evidence import Arm, Evidence, Others, Repeats
 from oracles.judgement import Oracle, Suspect
 from oracles.sequential import FALSE_ALARMS, Paired
+from scenarios.entitlement import follows_global_scales
 from scenarios.operations import Complete, Start
 from scenarios.plans import Plan
 
@@ -41,6 +43,8 @@ def confirm(lab: Lab, plan: Plan, wrong: int, outcome: Outcome, noisy: Noisy | N
 
     On a target with noise, ``noisy`` says how the pairs of plan and control arm are to be run.
     """
+    company = lab.live.target.company
+    before = company.count()
     trials = TIMING_TRIALS if plan.overlaps else TRIALS
     lab.expect(TRIALS + _ARMS)
     witnesses = [shown for _ in range(trials) if (shown := _trial(lab, plan, wrong)) is not None]
@@ -60,9 +64,16 @@ def confirm(lab: Lab, plan: Plan, wrong: int, outcome: Outcome, noisy: Noisy | N
         timing=plan.overlaps,
         reused=suspect.reused,
     )
+    evidence = msgspec.structs.replace(evidence, others=_others(plan, before, company.count()))
     if other_words is not None and other_words.clean:
         suspect = msgspec.structs.replace(suspect, oracle=Oracle.METAMORPHIC)
     return Confirmation(evidence, witness, suspect)
+
+
+def _others(plan: Plan, before: Seen, after: Seen) -> Others:
+    """What others did meanwhile; for a plan that follows global settings, anything that they changed in the run."""
+    changes = after.changes if follows_global_scales(plan) else after.changes - before.changes
+    return Others(requests=after.requests > before.requests, changes=changes > 0)
 
 
 def _paired(live: Differential, plan: Plan, wrong: int, suspect: Suspect, noisy: Noisy | None) -> Paired | None:
