@@ -10,19 +10,17 @@ from fuzzer.baseline import NOTHING, Baseline
 from fuzzer.calibration import Calibration
 from fuzzer.clock import Clock
 from fuzzer.company import Sighting
-from fuzzer.coverage import tally
+from fuzzer.coverage import left_out, tally
 from fuzzer.differential import Differential, Pending
 from fuzzer.rig import Rig
 from fuzzer.target import Mishap
 from fuzzer.unseen import silent, swallowed
-from oracles.accounting import reuse_lost
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
 from reports.record import FindingRecord, LostReuse, Requests, Reuse, RoundingRecord, RunRecord, Sample, SuspectRecord
 from reports.series import thinned
-from scenarios.operations import kind
-from scenarios.story import story_lines
+from scenarios.operations import KINDS, kind
 
 _SAVE_EVERY_S = 2.0
 
@@ -45,7 +43,6 @@ class Ledger:
         self._sink = sink
         self._save = save
         self._saved_s = 0.0
-        self._kept_lost: dict[str, LostReuse] = {}
         self._unexplained: list[str] = []
         self._unseen: list[str] = []
         self._baseline = baseline
@@ -100,7 +97,6 @@ class Ledger:
         tally(record.coverage, pending.plan, pending.ours)
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
         self.asked(differential)
-        self._lost(pending)
         self._told(record)
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
             self.save()
@@ -110,17 +106,9 @@ class Ledger:
         asked, answered = differential.counts.target, differential.reference.requests
         self.record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
 
-    def _lost(self, pending: Pending) -> None:
-        """Keep the first reuse that was lost with each kind of operation, and count the others."""
-        for at, operation in enumerate(pending.plan.operations[: len(pending.ours.steps)]):
-            tokens = reuse_lost(pending.ours, at)
-            if tokens is None:
-                continue
-            lost = LostReuse(at + 1, tokens, story_lines(pending.plan))
-            kept = self._kept_lost.get(kind(operation), lost)
-            times = kept.times + 1 if kind(operation) in self._kept_lost else 1
-            self._kept_lost[kind(operation)] = msgspec.structs.replace(kept, times=times)
-            self.record.reuse_lost = list(self._kept_lost.values())
+    def lost(self, lost: list[LostReuse]) -> None:
+        """All reuse that was lost so far."""
+        self.record.reuse_lost = lost
 
     def _told(self, record: RunRecord) -> None:
         now, reuse, total = self.now(), record.reuse, record.requests
@@ -171,6 +159,7 @@ class Ledger:
         record.reasons = [*reasons, *self._unseen, *self._unexplained, *_open_questions(record)]
         record.verdict = _verdict(record)
         self._settle_baseline()
+        self._settle_operations()
         self._sink(events.Finished(self.now(), record.verdict, record.reasons))
         self.save()
 
@@ -178,6 +167,12 @@ class Ledger:
         """The plan of a finding of the baseline ran and nothing was wrong."""
         if self._baseline.reason(finding) is not None:
             self.record.baseline_fixed.append(finding)
+
+    def _settle_operations(self) -> None:
+        record = self.record
+        if record.target is not None:
+            kept = {what: why for what, why in record.not_exercised.items() if what not in KINDS}
+            record.not_exercised = kept | left_out(record.exercised, record.target.capabilities.operations)
 
     def _settle_baseline(self) -> None:
         record = self.record

@@ -15,7 +15,7 @@ ELEMENTS = {
     "scale-change": "another adapter scale in that earlier request",
     "adapter-change": "another adapter in that earlier request",
     "request-between": "another request in between",
-    "setting-between": "that request in between running at the scales of the wrong one",
+    "setting-between": "another request running at the scales of the wrong one",
     "version-change": "other weights under the adapter's name in that earlier request",
     "salt-change": "another tenant key in that earlier request",
     "weights-change": "other weights of the model in that earlier request",
@@ -51,6 +51,7 @@ CAUSES = {
     "key-omits-input": "the cache's key leaves out something that decides the answer",
     "guard-compares-wrong-thing": "the check before reuse compares with the wrong thing",
     "inherited-state": "state of an earlier request is inherited without a cache hit",
+    "identity-not-updated": "the record of what is cached outlives what was cached",
     "key-omits-version": "the cache's key leaves out which weights were loaded",
     "restored-past-prefix": "state is reused beyond what the prompts share",
     "invalid-data-published": "state that was never finished is offered for reuse",
@@ -91,7 +92,8 @@ def _asked(finding: FindingRecord) -> str:
     which = f"step {finding.wrong} of {finding.operations}, {_request(finding)}"
     if finding.oracle == "accounting":
         reused = step.reused if step is not None else None
-        return f"The server says that {which}, reused {reused} tokens; no request that it may reuse shares that many."
+        most = "shares that many" if finding.reusable is None else f"shares more than {finding.reusable} with it"
+        return f"The server says that {which}, reused {reused} tokens; no request that it may reuse {most}."
     if finding.oracle == "metamorphic":
         return f"The server answered {which}, differently from the same request with every adapter named."
     return f"The server answered {which}, wrongly: the same request, computed from nothing, gives another answer."
@@ -145,9 +147,9 @@ def token_name(finding: FindingRecord, token: int) -> str:
 
 
 def _cause(finding: FindingRecord) -> str:
-    if finding.stale_source is None:
-        return ""
-    return finding.explanation[0] if finding.explanation else ""
+    """What had been set before the steps, and whose state was used."""
+    told = ["Before:", *(["Step"] if finding.stale_source is not None else [])]
+    return " ".join(line for line in finding.explanation if line.startswith(tuple(told)))
 
 
 def _surety(finding: FindingRecord) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console, RenderableType
@@ -160,8 +160,8 @@ def summary_block(record: RunRecord, out: Path) -> Text:
         text.append(f"  {printable(reason)}\n")
     for line in others_in_words(record):
         text.append(f"  {printable(line)}\n", style="yellow")
-    for what, why in record.not_exercised.items():
-        text.append(f"  not exercised: {what}: {printable(why)}\n")
+    for why, what in by_reason(record.not_exercised).items():
+        text.append(f"  not exercised: {printable(', '.join(what))}: {printable(why)}\n")
     if record.rounding.suspects:
         text.append(f"  {rounding_in_words(record.rounding)}\n")
     for name in record.baseline_fixed:
@@ -171,6 +171,14 @@ def summary_block(record: RunRecord, out: Path) -> Text:
     text.append(f"  {out / 'report.html'}\n")
     text.append(f"  seed {record.seed}; {out / 'run.json'}")
     return text
+
+
+def by_reason(not_exercised: Mapping[str, str]) -> dict[str, list[str]]:
+    """What was not exercised, by why."""
+    reasons: dict[str, list[str]] = {}
+    for what, why in not_exercised.items():
+        reasons.setdefault(why, []).append(what)
+    return reasons
 
 
 def rounding_in_words(rounding: RoundingRecord) -> str:

@@ -80,10 +80,11 @@ class Reload(msgspec.Struct, frozen=True, tag="reload", tag_field="op"):
     version: int
 
 
-class Unload(msgspec.Struct, frozen=True, tag="unload", tag_field="op"):
-    """Unload ``adapter``, then load it again as it was."""
+class Unload(msgspec.Struct, frozen=True, tag="unload", tag_field="op", omit_defaults=True):
+    """Unload ``adapter``, then load ``version`` of it under its name; without one, the first."""
 
     adapter: int
+    version: int = 0
 
 
 class Evict(msgspec.Struct, frozen=True, tag="evict", tag_field="op", omit_defaults=True):
@@ -122,6 +123,10 @@ class Sleep(msgspec.Struct, frozen=True, tag="sleep", tag_field="op"):
     """Put the server to sleep, which frees its memory, and wake it up."""
 
 
+class Restart(msgspec.Struct, frozen=True, tag="restart", tag_field="op"):
+    """End the server once its requests are answered, and start it again on the same files."""
+
+
 class ReloadWeights(msgspec.Struct, frozen=True, tag="reload_weights", tag_field="op"):
     """Have the server load its model's weights again, or version ``version`` of them."""
 
@@ -157,6 +162,7 @@ Operation = Union[  # noqa: UP007 - its members are listed at run time
     Restore,
     Erase,
     Sleep,
+    Restart,
     ReloadWeights,
     Other,
 ]

@@ -17,6 +17,7 @@ from scenarios.operations import (
     Other,
     Reload,
     ReloadWeights,
+    Restart,
     Restore,
     Sampling,
     Save,
@@ -116,8 +117,8 @@ def _administration(operation: Operation) -> str:
             return f"set global scales {scales_in_words(scales)}"
         case Reload(adapter=adapter, version=version):
             return f"reload adapter {adapter_letter(adapter)} with weights {version}"
-        case Unload(adapter=adapter):
-            return f"unload and load adapter {adapter_letter(adapter)}"
+        case Unload(adapter=adapter, version=version):
+            return f"unload adapter {adapter_letter(adapter)} and load it with weights {version}"
         case Flush():
             return "flush the cache"
         case Save(slot=slot, file=file):
@@ -128,6 +129,8 @@ def _administration(operation: Operation) -> str:
             return f"erase slot {slot}"
         case Sleep():
             return "sleep and wake"
+        case Restart():
+            return "restart the server"
         case ReloadWeights(version=version):
             return f"reload weights {version}"
         case Other(task=task):

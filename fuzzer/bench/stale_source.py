@@ -22,6 +22,7 @@ from fuzzer.differential import Differential, Outcome
 from fuzzer.errors import CannotJudge
 from fuzzer.options import ServerOptions
 from fuzzer.triage.explain import stale_source
+from fuzzer.triage.trials import ONCE
 from scenarios.entitlement import entitlements
 from scenarios.environment import AdapterScale
 from scenarios.operations import Complete
@@ -147,7 +148,7 @@ def _named(live: Differential, plan: Plan) -> Named | None:
     outcome = live.run(plan)
     if not _as_constructed(outcome, wrong):
         return None
-    source = stale_source(live, plan, wrong, outcome)
+    source = stale_source(live.run, plan, wrong, outcome, ONCE)
     first = outcome.ours.steps[wrong].prompt[0]
     candidates = sum(step.prompt[:1] == (first,) for step in outcome.ours.steps[:wrong])
     named = None if source is None else source.step + 1

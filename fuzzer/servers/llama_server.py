@@ -5,7 +5,7 @@ Field names and their meaning are llama.cpp's own, tools/server/README.md of b11
 
 from __future__ import annotations
 
-import math
+import time
 from typing import Any
 
 import msgspec
@@ -15,10 +15,10 @@ from fuzzer.servers import sse
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.llama_use import LlamaUse
 from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
-from oracles.observations import Observation, Position, TokenLogprob
+from oracles.observations import Observation, Position, TokenLogprob, all_finite
 from scenarios.capabilities import Capabilities, ModelShape
 from scenarios.environment import AdapterScale
-from scenarios.operations import Erase, Operation, Other, Restore, Sampling, Save, SetScales, Task
+from scenarios.operations import Erase, Operation, Other, Restore, Sampling, Save, SetScales, Sleep, Task
 from scenarios.prompts import TokenSpace
 
 ENGINE = "llama.cpp"
@@ -36,6 +36,8 @@ _TASKS: dict[Task, tuple[str, Any]] = {
         {"messages": [{"role": "user", "content": "a b c"}], "max_tokens": 2, "temperature": 0},
     ),
 }
+_MALFORMED = 400
+_SLEEP_S, _LOOK_S = 60.0, 0.02
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _REQUESTS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repeat_penalty": 1.5, "repeat_last_n": 64, "presence_penalty": 0.5},
@@ -81,6 +83,7 @@ class _Props(msgspec.Struct, frozen=True):
     default_generation_settings: _Default
     total_slots: int
     build_info: str = "unknown"
+    is_sleeping: bool = False
 
 
 class _Adapter(msgspec.Struct, frozen=True):
@@ -99,25 +102,44 @@ class _SlotFile(msgspec.Struct, frozen=True):
         return next((n for n in (self.n_saved, self.n_restored, self.n_erased) if n is not None), None)
 
 
+class Probed(msgspec.Struct, frozen=True):
+    """What only trying tells, and what is the same for every server of one build, model and set of adapters."""
+
+    vocabulary: int
+    adapters: int
+    tasks: tuple[Task, ...]
+    administration: tuple[str, ...]
+    """Kinds of operations that other users would notice."""
+
+
 class LlamaServer:
     """A llama-server that answers at ``url``.
 
-    ``version`` and ``shape`` are for what a launcher knows and the server does not tell. ``admin`` allows what other
-    users of the server would notice.
+    ``version``, ``shape``, ``further`` (kinds of operations) and ``probed`` are for what a launcher knows. ``admin``
+    allows what other users of the server would notice.
     """
 
     engine = ENGINE
     path = "/completion"
 
     def __init__(
-        self, url: str, *, version: str | None = None, shape: ModelShape | None = None, admin: bool = False
+        self,
+        url: str,
+        *,
+        version: str | None = None,
+        shape: ModelShape | None = None,
+        admin: bool = False,
+        further: tuple[str, ...] = (),
+        probed: Probed | None = None,
     ) -> None:
         self._admin = admin
+        self._further = further
         self._connection = Connection(url)
         self.url = url
         self._connection.reach()
         try:
             self._props = decode(self._connection.get("/props"), _Props)
+            self.probed = probed or self._probe()
             self.capabilities = self._state_capabilities(shape or ModelShape())
         except RequestRefused as refusal:
             raise UnreachableError(f"{url} answers, but not as llama-server does: {refusal.reason}") from None
@@ -133,7 +155,7 @@ class LlamaServer:
     def stream(self, request: Request, watcher: Watcher) -> Observation:
         """Send one request on a connection of its own and tell ``watcher`` each token as it comes."""
         positions: list[Position] = []
-        for data in sse.events(self.url, "/completion", self.body(request) | {"stream": True}, watcher):
+        for data in sse.events(self.url, self.path, self.streamed(request), watcher):
             chunk = decode(data, _Chunk)
             if chunk.error is not None:
                 raise RequestRefused(f"error in the stream: {chunk.error}"[:300])
@@ -146,11 +168,23 @@ class LlamaServer:
 
     def perform(self, operation: Operation) -> int | None:
         """Do an operation that is no request; tokens saved, restored or erased, where that is what it does."""
+        if isinstance(operation, Sleep):
+            self._sleep()
+            return None
         wire = self.action(operation)
         if wire is None:
             raise RequestRefused(f"llama-server cannot do {operation}")
         content = self._connection.post(*wire)
         return decode(content, _SlotFile).count if isinstance(operation, (Save, Restore, Erase)) else None
+
+    def _sleep(self) -> None:
+        """Leave the server alone until it sleeps, which asking for /props does not hinder, then wake it."""
+        deadline = time.monotonic() + _SLEEP_S
+        while not decode(self._connection.get("/props"), _Props).is_sleeping:
+            if time.monotonic() > deadline:
+                raise RequestRefused(f"the server did not fall asleep within {_SLEEP_S:g} s")
+            time.sleep(_LOOK_S)
+        self.perform(Other(Task.TOKENIZE))
 
     def action(self, operation: Operation) -> tuple[str, Any] | None:
         """Route and JSON of an operation that is no request; None for one that this server cannot do."""
@@ -187,6 +221,10 @@ class LlamaServer:
             body["id_slot"] = request.slot
         return body | self._sampling(request)
 
+    def streamed(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as where its answer is to come token by token."""
+        return self.body(request) | {"stream": True}
+
     def text_of(self, token: int) -> str | None:
         """The text of one token; None where the server does not tell."""
         try:
@@ -210,14 +248,22 @@ class LlamaServer:
             return {"logit_bias": [[token, -5.0] for token in range(space.first, space.first + space.count, 2)][:512]}
         return _REQUESTS.get(request.sampling, {})
 
-    def _state_capabilities(self, shape: ModelShape) -> Capabilities:
-        vocabulary = self._vocabulary()
+    def _probe(self) -> Probed:
         adapters = len(decode(self._connection.get("/lora-adapters"), list[_Adapter]))
+        return Probed(
+            vocabulary=self._vocabulary(),
+            adapters=adapters,
+            tasks=tuple(task for task in Task if self._allows(task)),
+            administration=tuple(self._admin_operations(adapters)),
+        )
+
+    def _state_capabilities(self, shape: ModelShape) -> Capabilities:
+        vocabulary, adapters = self.probed.vocabulary, self.probed.adapters
         return Capabilities(
             space=TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS)),
             context=self._props.default_generation_settings.n_ctx,
-            operations=(*_ALWAYS, *self._admin_operations(adapters), "other"),
-            tasks=tuple(task for task in Task if self._allows(task)),
+            operations=(*_ALWAYS, *self.probed.administration, "other", *self._further),
+            tasks=self.probed.tasks,
             samplings=tuple(Sampling),
             top_logprobs=min(vocabulary, _TOP_K),
             adapters=adapters,
@@ -242,10 +288,14 @@ class LlamaServer:
         return [*scales, "save", "restore", "erase"]
 
     def _allows(self, task: Task) -> bool:
+        """Whether the route of a task is there, told from how it refuses an empty body.
+
+        The task itself would leave state behind that no plan tells of: the checkpoints of a chat reach later prompts.
+        """
         try:
-            self.perform(Other(task))
-        except RequestRefused:
-            return False
+            self._connection.post(_TASKS[task][0], {})
+        except RequestRefused as refusal:
+            return refusal.status == _MALFORMED
         return True
 
     def _vocabulary(self) -> int:
@@ -266,6 +316,6 @@ def _observation(positions: list[Position], timings: _Timings, slot: int | None)
 
 
 def _position(chosen: _Chosen) -> Position:
-    if not all(math.isfinite(entry.logprob) for entry in chosen.top_logprobs):
+    if not all_finite(chosen.top_logprobs):
         raise RequestRefused("a log probability is not a finite number")
     return Position(chosen.id, chosen.top_logprobs)

@@ -75,7 +75,7 @@ class Watcher(Protocol):
     """Whoever follows a streamed answer."""
 
     def opened(self, connection: socket.socket) -> None:
-        """Told the connection of the request as soon as it stands, so that it can be cut."""
+        """Told the connection as soon as the request has been sent, so that it can be cut before the answer begins."""
         ...
 
     def arrived(self, position: Position) -> None:
@@ -128,6 +128,10 @@ class Server(Protocol):
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
+        ...
+
+    def streamed(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as where its answer is to come token by token."""
         ...
 
     def text_of(self, token: int) -> str | None:

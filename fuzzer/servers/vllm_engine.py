@@ -37,6 +37,7 @@ class VllmInstallation:
     takes_settings = False
     build = None
     tiny_files: tuple[Path, ...] = ()
+    reference_of = None
     starts_quickly = False
     program = "vllm serve"
 
@@ -80,6 +81,8 @@ class VllmInstallation:
             versioned=versioned,
             admin=not versioned,
             reuse=not versioned,
+            # On a CPU the workers keep their memory; the scheduler pauses and forgets its blocks all the same.
+            sleeps=folders.tiny or "--enable-sleep-mode" in self._flags,
         )
 
     def _launch(self, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:

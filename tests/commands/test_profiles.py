@@ -46,7 +46,7 @@ def configured(folder: Path, text: str) -> Path:
 
 def run(folder: Path, server: LaunchedServer, route: str) -> Ended:
     file = configured(folder, FILE.format(route=route, url=server.url))
-    words = ("--config", file, "--scenario", "plain", "--max-steps", "60", "--seed", "1")
+    words = ("--config", file, "--scenario", "plain", "--max-steps", "30", "--time", "100s", "--seed", "1")
     return stalefuzz("run", *words, folder=folder)
 
 
@@ -57,7 +57,7 @@ def test_a_server_described_in_the_configuration(tmp_path: Path, server: Launche
     assert ended.record["target"]["engine"] == "acme"
     assert ended.record["target"]["capabilities"]["top_logprobs"] > 0
     assert ended.record["reference"]["mode"] == "bypass"
-    assert ended.record["reuse"]["hits"] > 10
+    assert ended.record["reuse"]["hits"] > 5
 
 
 def test_probe_and_replay_know_it_too(tmp_path: Path, server: LaunchedServer) -> None:

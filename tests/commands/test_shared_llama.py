@@ -9,7 +9,8 @@ import pytest
 from running import Ended, llama_server, stalefuzz
 from somebody_else import somebody_else
 
-BRIEF = ("--max-steps", "60", "--seed", "3", "-x")
+BRIEF = ("--max-steps", "60", "--time", "120s", "--seed", "3", "-x")
+PATIENCE_S = 240.0
 
 
 def completes(client: httpx.Client, number: int) -> httpx.Response:
@@ -23,7 +24,7 @@ def sets_scales(client: httpx.Client, number: int) -> httpx.Response:
 
 def fuzzed(url: str, folder: Path, *words: str) -> Ended:
     folder.mkdir()
-    return stalefuzz("run", "--target", url, *BRIEF, *words, folder=folder)
+    return stalefuzz("run", "--target", url, *BRIEF, *words, folder=folder, patience_s=PATIENCE_S)
 
 
 @pytest.mark.parametrize("flags", [("--metrics",), ()], ids=["metrics", "slots"])

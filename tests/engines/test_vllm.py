@@ -8,6 +8,11 @@ import pytest
 from installed import vllm, vllm_with_the_reload_bug
 from running import stalefuzz
 
+from fuzzer.options import ServerOptions
+from fuzzer.servers.protocol import Request
+from fuzzer.servers.vllm_engine import VllmInstallation
+from scenarios.operations import Sleep
+
 pytestmark = pytest.mark.vllm
 TIME = ("--time", "1800s")
 PATIENCE_S = 2400.0
@@ -32,3 +37,18 @@ def test_a_plain_model_without_adapters_is_clean(tmp_path: Path) -> None:
     assert run.status == 0, run.said
     assert run.record["reuse"]["hits"] > 10
     assert run.record["target"]["capabilities"]["block"] == 32
+
+
+def test_a_server_that_slept_has_forgotten_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in vllm().items():
+        monkeypatch.setenv(name, value)
+    installation = VllmInstallation(ServerOptions(launch="vllm", adapters=()), True)
+    with installation.target() as process:
+        server = installation.connect(process.url)
+        asked = Request(tuple(range(10, 90)), 2)
+        cold, hit = server.complete(asked), server.complete(asked)
+        server.perform(Sleep())
+        woken, again = server.complete(asked), server.complete(asked)
+        server.close()
+    assert [answer.reused for answer in (cold, hit, woken, again)] == [0, 64, 0, 64]
+    assert woken.positions == cold.positions

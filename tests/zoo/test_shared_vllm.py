@@ -11,7 +11,8 @@ from zoo_server import serving
 
 from fuzzer.zoo.settings import Flavour, Settings
 
-SHARED = ("--engine", "vllm", "--reference", "bypass", "--max-steps", "40", "--seed", "3")
+SHARED = ("--engine", "vllm", "--reference", "bypass", "--max-steps", "30", "--time", "120s", "--seed", "3")
+PATIENCE_S = 240.0
 
 
 def completes(client: httpx.Client, number: int) -> httpx.Response:
@@ -29,8 +30,8 @@ def test_requests_of_others_are_counted(tmp_path: Path) -> None:
         url = str(client.base_url)
         (tmp_path / "crowded").mkdir()
         with somebody_else(url, completes):
-            crowded = stalefuzz("run", "--target", url, *SHARED, folder=tmp_path / "crowded")
-        quiet = stalefuzz("run", "--target", url, *SHARED, folder=tmp_path)
+            crowded = stalefuzz("run", "--target", url, *SHARED, folder=tmp_path / "crowded", patience_s=PATIENCE_S)
+        quiet = stalefuzz("run", "--target", url, *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
     assert (crowded.status, quiet.status) == (0, 0), crowded.said + quiet.said
     assert crowded.record["others"]["work"] > 0
     nobody = {"requests": 0, "work": 0, "unit": "requests", "changes": {}}
@@ -41,6 +42,6 @@ def test_adapters_that_others_reload_are_no_bug_of_the_server(tmp_path: Path) ->
     with serving(Settings(Flavour.VLLM, rows=8)) as client:
         reloads(client, 0)
         with somebody_else(str(client.base_url), reloads):
-            run = stalefuzz("run", "--target", str(client.base_url), *SHARED, folder=tmp_path)
+            run = stalefuzz("run", "--target", str(client.base_url), *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
     assert run.record["findings"] == []
     assert run.record["others"]["changes"]["the folder of a"] > 0

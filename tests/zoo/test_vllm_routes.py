@@ -11,7 +11,10 @@ import pytest
 from zoo_sequences import words
 from zoo_server import serving, wait_for_running
 
+from fuzzer.servers.protocol import Request
+from fuzzer.servers.vllm_server import VllmServer, VllmSetup
 from fuzzer.zoo.settings import Flavour, Settings
+from scenarios.operations import Sleep
 
 P = list(words("P", 40))
 GREEDY = {
@@ -76,7 +79,7 @@ def test_salts_separate_and_resets_forget(client: httpx.Client) -> None:
     complete(client, cache_salt="x")
     assert cached(complete(client, cache_salt="y")) == 0
     assert cached(complete(client, cache_salt="x")) == 32
-    assert client.post("/reset_prefix_cache").status_code == 200
+    assert client.post("/reset_prefix_cache").json() == {"success": True}
     assert cached(complete(client, cache_salt="x")) == 0
 
 
@@ -110,6 +113,23 @@ def test_a_sleeping_server_answers_after_waking(client: httpx.Client) -> None:
     assert client.post("/v1/completions", json=GREEDY).status_code == 503
     client.post("/wake_up").raise_for_status()
     assert complete(client)["choices"] == before["choices"]
+
+
+def test_the_adapter_puts_it_to_sleep_and_wakes_it(client: httpx.Client) -> None:
+    server = VllmServer(str(client.base_url), VllmSetup(vocabulary=2048, admin=True, sleeps=True))
+    asked = Request(tuple(P), 2)
+    assert "sleep" in server.capabilities.operations
+    assert [server.complete(asked).reused for _ in range(2)] == [0, 32]
+    server.perform(Sleep())
+    assert server.complete(asked).reused == 0
+    server.close()
+
+
+def test_a_server_that_was_not_started_for_it_is_never_put_to_sleep(client: httpx.Client) -> None:
+    server = VllmServer(str(client.base_url), VllmSetup(vocabulary=2048, admin=True))
+    assert "flush" in server.capabilities.operations
+    assert "sleep" not in server.capabilities.operations
+    server.close()
 
 
 def test_a_client_that_leaves_ends_its_request(client: httpx.Client) -> None:
