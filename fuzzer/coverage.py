@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from oracles.observations import Trace
 from oracles.reach import situations
-from scenarios.operations import kind
+from scenarios.operations import KINDS, kind
 from scenarios.plans import Plan
 
 
@@ -14,3 +16,9 @@ def tally(coverage: dict[str, dict[str, int]], plan: Plan, trace: Trace) -> None
         if at < len(plan.operations):
             row = coverage.setdefault(kind(plan.operations[at]), {})
             row[situation] = row.get(situation, 0) + 1
+
+
+def left_out(exercised: Mapping[str, int], able: Collection[str]) -> dict[str, str]:
+    """Every kind of operation that a run never did, and why, by what the server was ``able`` to do."""
+    unable = "the server cannot do it as it was started or reached"
+    return {name: "no plan came to it" if name in able else unable for name in KINDS if name not in exercised}

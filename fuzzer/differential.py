@@ -111,7 +111,7 @@ class Differential:
         roots = Roots(self.target.roots.take(plan.roots), self.target.roots.take(plan.fillers))
         asked = None if self.reference.mode is ReferenceMode.BYPASS else asked_by(plan, roots, self.target.server)
         leg = self._pool.submit(self.reference.run, asked) if asked is not None else None
-        ours = run_plan(self.target.server, plan, roots, reuse=reuse)
+        ours = run_plan(self.target.server, plan, roots, reuse=reuse, restart=self.target.restarted_in_place)
         if leg is None:
             leg = self._pool.submit(self.reference.run, asked_in(ours))
         if self.reference.mode is ReferenceMode.BYPASS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -13,7 +13,7 @@ from fuzzer.servers.protocol import Request, RequestRefused, Server
 from oracles.observations import Done, Failure, Observation, Span, Step, Trace
 from scenarios.entitlement import changed_versions, entitlements
 from scenarios.environment import Environment
-from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Start
+from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Restart, Restore, Save, Start
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt, Segment, prompt_tokens
 
@@ -34,12 +34,15 @@ class Asked(msgspec.Struct, frozen=True):
     sampling: str
 
 
-def run_plan(server: Server, plan: Plan, roots: Roots, *, reuse: bool = True) -> Trace:
+def run_plan(
+    server: Server, plan: Plan, roots: Roots, *, reuse: bool = True, restart: Callable[[], Server] | None = None
+) -> Trace:
     """Run ``plan``; without ``reuse``, every request is told to bypass the cache.
 
-    A server that stops answering ends the trace with the failure of the step that it died in.
+    ``restart`` gives the server's next life, for plans that ask for one. A server that stops answering ends the trace
+    with the failure of the step that it died in.
     """
-    return _Execution(server, plan, roots, reuse=reuse).run()
+    return _Execution(server, plan, roots, reuse=reuse, restart=restart).run()
 
 
 def asked_by(plan: Plan, roots: Roots, server: Server) -> list[Asked | None] | None:
@@ -71,12 +74,16 @@ def request_of(operation: Complete | Start, prompt: tuple[int, ...], *, reuse: b
 
 
 class _Execution:
-    def __init__(self, server: Server, plan: Plan, roots: Roots, *, reuse: bool) -> None:
+    def __init__(
+        self, server: Server, plan: Plan, roots: Roots, *, reuse: bool, restart: Callable[[], Server] | None
+    ) -> None:
         self._server = server
         self._plan = plan
         self._roots = roots
         self._fillers = iter(roots.fillers)
         self._reuse = reuse
+        self._restarted = restart
+        self._saved: set[int] = set()
         self._environments = entitlements(plan)
         self._steps: list[Step] = []
         self._flights: dict[int, Flight] = {}
@@ -117,6 +124,11 @@ class _Execution:
                 self._flights[of].abort()
             case Evict():
                 return Step(outcome=Done(self._evict(operation)))
+            case Restart():
+                self._restart()
+            case Restore(file=file) if file not in self._saved:
+                # What an earlier plan saved under that name is none of this one's history.
+                pass
             case _:
                 return Step(outcome=self._perform(operation))
         return Step(outcome=Done())
@@ -178,9 +190,18 @@ class _Execution:
     def _taken(self, count: int) -> Iterator[int]:
         return (next(self._fillers) for _ in range(count))
 
+    def _restart(self) -> None:
+        for flight in self._flights.values():
+            flight.join()
+        if self._restarted is None:
+            raise ServerFailure("the server is not ours to restart")
+        self._server = self._restarted()
+
     def _perform(self, operation: Operation) -> Done | Failure:
         try:
-            return Done(self._server.perform(operation))
+            done = Done(self._server.perform(operation))
+            self._saved |= {operation.file} if isinstance(operation, Save) else set()
+            return done
         except RequestRefused as refusal:
             return Failure(refusal.reason, refusal.status)
 

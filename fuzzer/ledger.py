@@ -7,21 +7,20 @@ from collections.abc import Callable
 import msgspec
 
 from fuzzer.baseline import NOTHING, Baseline
-from fuzzer.calibration import Calibration, in_words
+from fuzzer.calibration import Calibration
 from fuzzer.clock import Clock
 from fuzzer.company import Sighting
-from fuzzer.coverage import tally
+from fuzzer.coverage import left_out, tally
 from fuzzer.differential import Differential, Pending
 from fuzzer.rig import Rig
 from fuzzer.target import Mishap
-from oracles.accounting import reuse_lost
+from fuzzer.unseen import silent, swallowed
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
-from reports.record import FindingRecord, LostReuse, Requests, Reuse, RunRecord, Sample, SuspectRecord
+from reports.record import FindingRecord, LostReuse, Requests, Reuse, RoundingRecord, RunRecord, Sample, SuspectRecord
 from reports.series import thinned
-from scenarios.operations import kind
-from scenarios.story import story_lines
+from scenarios.operations import KINDS, kind
 
 _SAVE_EVERY_S = 2.0
 
@@ -44,8 +43,8 @@ class Ledger:
         self._sink = sink
         self._save = save
         self._saved_s = 0.0
-        self._kept_lost: dict[str, LostReuse] = {}
         self._unexplained: list[str] = []
+        self._unseen: list[str] = []
         self._baseline = baseline
         self._earlier_s = record.elapsed_s
         self._earlier = record.requests
@@ -66,7 +65,8 @@ class Ledger:
         record.target, record.reference = rig.target_record(), rig.reference_record()
         record.settings = rig.settings()
         record.noise, record.noise_measured = list(calibration.noise.bounds), calibration.measured
-        record.not_exercised |= _silent(calibration)
+        record.not_exercised |= silent(calibration, rig.numerics)
+        self._unseen = swallowed(calibration, rig.numerics, record.target.capabilities)
         self._sink(
             events.Probed(
                 self.now(),
@@ -97,7 +97,6 @@ class Ledger:
         tally(record.coverage, pending.plan, pending.ours)
         record.reuse = Reuse(record.reuse.hits + pending.ours.hits, record.reuse.tokens + pending.ours.reused_tokens)
         self.asked(differential)
-        self._lost(pending)
         self._told(record)
         if self._clock.elapsed() - self._saved_s > _SAVE_EVERY_S:
             self.save()
@@ -107,17 +106,9 @@ class Ledger:
         asked, answered = differential.counts.target, differential.reference.requests
         self.record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
 
-    def _lost(self, pending: Pending) -> None:
-        """Keep the first reuse that was lost with each kind of operation, and count the others."""
-        for at, operation in enumerate(pending.plan.operations[: len(pending.ours.steps)]):
-            tokens = reuse_lost(pending.ours, at)
-            if tokens is None:
-                continue
-            lost = LostReuse(at + 1, tokens, story_lines(pending.plan))
-            kept = self._kept_lost.get(kind(operation), lost)
-            times = kept.times + 1 if kind(operation) in self._kept_lost else 1
-            self._kept_lost[kind(operation)] = msgspec.structs.replace(kept, times=times)
-            self.record.reuse_lost = list(self._kept_lost.values())
+    def lost(self, lost: list[LostReuse]) -> None:
+        """All reuse that was lost so far."""
+        self.record.reuse_lost = lost
 
     def _told(self, record: RunRecord) -> None:
         now, reuse, total = self.now(), record.reuse, record.requests
@@ -145,6 +136,11 @@ class Ledger:
         self.record.suspects.append(suspect)
         self._sink(events.Dropped(self.now(), suspect))
 
+    def rounding(self, delta: float) -> None:
+        """A suspect turned out to be rounding."""
+        before = self.record.rounding
+        self.record.rounding = RoundingRecord(before.suspects + 1, max(before.largest, delta))
+
     def tell_notices(self) -> None:
         """Tell what befell the servers meanwhile."""
         while not self._rig.notices.empty():
@@ -160,9 +156,10 @@ class Ledger:
         """The run is over."""
         self.tell_notices()
         record = self.record
-        record.reasons = [*reasons, *self._unexplained, *_open_questions(record)]
+        record.reasons = [*reasons, *self._unseen, *self._unexplained, *_open_questions(record)]
         record.verdict = _verdict(record)
         self._settle_baseline()
+        self._settle_operations()
         self._sink(events.Finished(self.now(), record.verdict, record.reasons))
         self.save()
 
@@ -170,6 +167,12 @@ class Ledger:
         """The plan of a finding of the baseline ran and nothing was wrong."""
         if self._baseline.reason(finding) is not None:
             self.record.baseline_fixed.append(finding)
+
+    def _settle_operations(self) -> None:
+        record = self.record
+        if record.target is not None:
+            kept = {what: why for what, why in record.not_exercised.items() if what not in KINDS}
+            record.not_exercised = kept | left_out(record.exercised, record.target.capabilities.operations)
 
     def _settle_baseline(self) -> None:
         record = self.record
@@ -204,9 +207,3 @@ def _nothing_reused(record: RunRecord) -> str:
     return (
         f"no request of {record.steps} ever reused anything, so nothing was tested; is the server's cache switched off?"
     )
-
-
-def _silent(calibration: Calibration) -> dict[str, str]:
-    if not calibration.silent_adapters:
-        return {}
-    return {in_words(calibration.silent_adapters): "moves the logprobs by no more than the bound"}

@@ -22,20 +22,30 @@ class Leg(msgspec.Struct, frozen=True):
     scenarios: tuple[Scenario, ...]
 
 
-def legs(scenarios: Sequence[Scenario], seed: int, *, can_start: bool) -> Iterator[Leg]:
-    """The default setting first, then settings at random; the default alone where no other can be started."""
+def legs(
+    scenarios: Sequence[Scenario], seed: int, *, can_start: bool, special: Sequence[Scenario] = ()
+) -> Iterator[Leg]:
+    """The default setting first, then settings at random; the default alone where no other can be started.
+
+    A leg without an end is followed by others all the same, should whoever runs it leave it early. ``special`` are
+    scenarios that the server can only run with the settings that they name; each has short legs of its own.
+    """
     mine = tuple(scenarios)
     settings = _settings(scenarios)
-    if not can_start or settings == [()]:
+    own = [(setting, (scenario,)) for scenario in special for setting in scenario.settings]
+    if not can_start:
         yield Leg(seed, (), None, mine)
         return
     rng = random.Random(seed)
+    alone = len(settings) + len(own) == 1
     if () in settings:
-        yield Leg(seed, (), _FIRST, mine)
+        yield Leg(seed, (), None if alone else _FIRST, mine)
+    choices = [(setting, mine, _ROUNDS) for setting in settings] + [(setting, one, 1) for setting, one in own]
     number = 0
     while True:
         number += 1
-        yield Leg(seed + number * 7919, rng.choice(settings), _ROUNDS, mine)
+        setting, chosen, rounds = rng.choice(choices)
+        yield Leg(seed + number * 7919, setting, None if alone else rounds, chosen)
 
 
 def _settings(scenarios: Sequence[Scenario]) -> list[tuple[str, ...]]:

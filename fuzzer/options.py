@@ -35,6 +35,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Engines that the user described in stalefuzz.toml."""
     server_flags: tuple[str, ...] = ()
     """For the launched server, in its own spelling."""
+    wheel: Path | None = None
+    """A folder with another xllamacpp wheel than the installed one; the benchmark's, no flag sets it."""
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -17,16 +18,19 @@ from fuzzer.campaign import Exploration
 from fuzzer.clock import Clock
 from fuzzer.corpus import NOTHING as EMPTY
 from fuzzer.corpus import Corpus, Entry, lacks_for, still_reuses
-from fuzzer.differential import Differential, Outcome
+from fuzzer.differential import Differential, Outcome, Pending
 from fuzzer.errors import CannotJudge, UsageError
 from fuzzer.interrupts import Interruption
 from fuzzer.ledger import Ledger
 from fuzzer.legs import Leg, legs
+from fuzzer.lost_reuse import LostReuseWatch
 from fuzzer.options import RunOptions
+from fuzzer.quieting import Quieting
 from fuzzer.rig import Rig
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.triage import Case, Duplicate, Rounding, Triage
 from oracles.evidence import Verdict
+from oracles.sequential import Allowance
 from reports import events
 from reports.record import FindingRecord, RunRecord, SuspectRecord
 from scenarios.library.catalogue import SCENARIOS, by_name
@@ -65,7 +69,10 @@ class Run:
         self.record = _begun(options, given.earlier)
         self._ledger = Ledger(self.record, rig, self._clock, sink, save, given.baseline)
         self._known = [finding.necessary for finding in self.record.findings]
+        self._allowance = Allowance()
         self._ids = {finding.id for finding in self.record.findings}
+        self._quieting = Quieting(rig.switches if rig.takes_settings else {})
+        self._losses = LostReuseWatch(out_of_time=self._enough, elapsed=self._ledger.now)
 
     def execute(self) -> RunRecord:
         """Run to the end; the servers that were started are gone afterwards."""
@@ -88,12 +95,12 @@ class Run:
         differential, start_pool = bring_up(self._rig, stack)
         self._interruption.check()
         self._ledger.calibrated(calibrated(differential, self._rig, self._interruption.check))
-        scenarios = self._scenarios(differential)
+        able, special = self._scenarios(differential)
         self._replay_corpus(differential, start_pool)
-        for leg in legs(scenarios, self._seed, can_start=self._rig.takes_settings):
+        for leg in legs(able, self._seed, can_start=self._rig.takes_settings, special=special):
             if self._enough() or self._found_enough():
                 break
-            self._run_leg(leg, differential, start_pool)
+            self._run_leg(self._quieted(leg), differential, start_pool)
             self._interruption.check()
         differential.target.company.count()
 
@@ -130,59 +137,89 @@ class Run:
             self._ledger.fixed(entry.finding)
 
     def _triage(self, lab: Lab) -> Triage:
-        return Triage(lab, self._rig.numerics, self._ids, out_of_time=self._clock.over, elapsed=self._ledger.now)
+        return Triage(
+            lab,
+            self._rig.numerics,
+            self._ids,
+            out_of_time=self._clock.over,
+            elapsed=self._ledger.now,
+            allowance=self._allowance,
+        )
+
+    def _quieted(self, leg: Leg) -> Leg:
+        """The leg on a server that keeps the known bugs away which its plans cannot avoid."""
+        flags = self._quieting.flags(self.record.findings, random.Random(leg.seed))
+        return msgspec.structs.replace(leg, setting=leg.setting + flags)
 
     def _run_leg(self, leg: Leg, first: Differential, start_pool: ThreadPoolExecutor) -> None:
         with ExitStack() as stack:
             differential = self._with_setting(leg, first, stack)
+            if differential is None:
+                return
             start = partial(self._rig.start_fresh, setting=leg.setting) if self._rig.can_start else None
             lab = Lab(differential, start, start_pool)
             stack.callback(lab.close)
             self._hunt(leg, differential, lab)
 
-    def _with_setting(self, leg: Leg, first: Differential, stack: ExitStack) -> Differential:
-        """The comparison against a target with the leg's setting; the first one serves the default."""
+    def _with_setting(self, leg: Leg, first: Differential, stack: ExitStack) -> Differential | None:
+        """The comparison against a target with the leg's setting, the first one for the default; None if it is useless.
+
+        With some settings nothing is ever reused, and a leg would test nothing.
+        """
         if not leg.setting:
             return first
         target = self._rig.start_fresh(setting=leg.setting)
         stack.callback(target.close)
         differential = first.on(target)
-        calibrated(differential, self._rig, self._interruption.check, leg.setting)
+        calibration = calibrated(differential, self._rig, self._interruption.check, leg.setting)
+        if calibration.hits == 0:
+            self._quieting.useless(leg.setting)
+            return None
         self._ledger.measured(differential.noise, leg.setting)
         return differential
 
     def _hunt(self, leg: Leg, differential: Differential, lab: Lab) -> None:
         scenarios = [one for one in leg.scenarios if one.missing(differential.target.server.capabilities) is None]
+        if not scenarios:
+            return
         exploration = Exploration(
             differential,
             scenarios,
             leg.seed,
             self._known,
             enough=self._enough,
-            ran=partial(self._ledger.ran, differential),
+            ran=partial(self._ran, differential, leg),
         )
         triage = self._triage(lab)
+        loud = self._quieting.loud(self.record.findings)
         while (suspected := exploration.next_suspect(leg.rounds)) is not None:
             self._investigate(leg, triage, suspected[0], suspected[1].name)
             self._ledger.tell_notices()
-            if self._found_enough():
+            if self._found_enough() or self._quieting.loud(self.record.findings) != loud:
                 break
+
+    def _ran(self, differential: Differential, leg: Leg, pending: Pending) -> None:
+        self._ledger.ran(differential, pending)
+        self._losses.look(differential, pending, leg.setting)
+        self._ledger.lost(self._losses.kept)
 
     def _found_enough(self) -> bool:
         return self._options.fail_fast and any(not finding.known for finding in self.record.findings)
 
-    def _scenarios(self, differential: Differential) -> list[Scenario]:
-        """The scenarios asked for, or all that this server can run but the controls."""
+    def _scenarios(self, differential: Differential) -> tuple[list[Scenario], list[Scenario]]:
+        """The scenarios asked for, or all but the controls: what this server can run, and what it can when set so."""
         capabilities = differential.target.server.capabilities
         asked = [scenario for name in self._options.scenarios if (scenario := by_name(name)) is not None]
         chosen = asked or [scenario for scenario in SCENARIOS if not scenario.control]
         lacking = {scenario.name: lacks for scenario in chosen if (lacks := scenario.missing(capabilities)) is not None}
-        self.record.not_exercised |= lacking
+        set_up = [one for one in chosen if one.settings and () not in one.settings and self._rig.takes_settings]
+        special = [one for one in set_up if one.name in lacking]
+        self.record.not_exercised |= {name: why for name, why in lacking.items() if name not in _names(special)}
         able = [scenario for scenario in chosen if scenario.name not in lacking]
-        if not able:
+        if not able and not special:
             raise CannotJudge("; ".join(f"{name}: {why}" for name, why in lacking.items()))
-        self.record.scenarios = [scenario.name for scenario in able]
-        return able
+        self.record.scenarios = _names([*able, *special])
+        return able, special
 
     def _investigate(self, leg: Leg, triage: Triage, outcome: Outcome, scenario: str) -> None:
         suspect = outcome.suspects[0]
@@ -204,12 +241,19 @@ class Run:
                 self._ledger.found(finding)
             case SuspectRecord() as unconfirmed:
                 self._ledger.dropped(unconfirmed)
-            case Duplicate() | Rounding():
+            case Rounding():
+                self._ledger.rounding(suspect.delta or 0.0)
+                self._ledger.measured(triage.noise, leg.setting)
+            case Duplicate():
                 self._ledger.measured(triage.noise, leg.setting)
 
     def _enough(self) -> bool:
         most = self._options.max_steps
         return self._clock.over() or (most is not None and self.record.steps >= most)
+
+
+def _names(scenarios: Sequence[Scenario]) -> list[str]:
+    return [scenario.name for scenario in scenarios]
 
 
 def _begun(options: RunOptions, earlier: RunRecord | None) -> RunRecord:

@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from fuzzer.company import Company
+from fuzzer.errors import ServerFailure
 from fuzzer.roots import RootPool
 from fuzzer.servers.protocol import Server
 from oracles.observations import Failure
@@ -127,6 +128,18 @@ class Target:
         self._process.restart()
         self.server = self._connect(self._process.url)
         self.roots = self._fresh_roots()
+
+    def restarted_in_place(self) -> Server:
+        """The server of ours ended and started again in mid-plan: what it has on disk it may know roots from.
+
+        Raises ServerFailure where it does not come up again, or is not ours.
+        """
+        if self._process is None:
+            raise ServerFailure("a server that is not ours is not restarted")
+        self.server.close()
+        self._process.restart()
+        self.server = self._connect(self._process.url)
+        return self.server
 
     def log_tail(self, lines: int = 20) -> str:
         """The last lines of the server's log; empty for a server that is not ours."""

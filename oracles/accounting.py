@@ -25,7 +25,7 @@ def reusable(trace: Trace, at: int) -> int | None:
         for other, step in enumerate(trace.steps)
         if other != at and step.span is not None and step.span.sent < ended
     )
-    return max((_shared(mine, step) for step in others if _may_lend(step, mine)), default=0)
+    return max((shared_with(mine, step) for step in others if _may_lend(step, mine)), default=0)
 
 
 def _may_lend(lender: Step, borrower: Step) -> bool:
@@ -33,27 +33,11 @@ def _may_lend(lender: Step, borrower: Step) -> bool:
     return lender.environment is None or lender.environment == borrower.environment
 
 
-def _shared(mine: Step, other: Step) -> int:
+def shared_with(mine: Step, other: Step) -> int:
+    """Tokens of a prompt that are those of another request, or may be those of its answer."""
     answer = other.outcome.tokens if isinstance(other.outcome, Observation) else ()
     known = other.prompt + answer
     shared = common_prefix(mine.prompt, known)
     unseen = other.aborted or not isinstance(other.outcome, Observation)
     # The server may have gone on after we stopped listening: what we did not see may match.
     return len(mine.prompt) if unseen and shared == len(known) else shared
-
-
-def reuse_lost(trace: Trace, at: int) -> int | None:
-    """Prompt tokens that step ``at`` had to be able to reuse and did not; None where it did, or need not have.
-
-    Certain only for a request right after another of the same environment, on its own, with most of the prompt the
-    same; used to report, never to fail a run.
-    """
-    if at == 0:
-        return None
-    mine, before = trace.steps[at], trace.steps[at - 1]
-    if mine.observation is None or mine.observation.reused != 0 or before.observation is None or before.aborted:
-        return None
-    if before.environment is None or before.environment != mine.environment:
-        return None
-    shared = _shared(mine, before)
-    return shared if shared >= 4 and 2 * shared >= len(mine.prompt) else None

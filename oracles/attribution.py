@@ -19,7 +19,7 @@ from scenarios.entitlement import entitlements
 from scenarios.environment import Environment
 from scenarios.operations import Complete, Operation, Sampling, Start, kind
 from scenarios.plans import Plan, replaced, requests, with_prompt, without
-from scenarios.prompts import common_prefix
+from scenarios.prompts import Segment, common_prefix
 
 
 class Element(StrEnum):
@@ -67,6 +67,7 @@ class Element(StrEnum):
     RESTORE = "restore"
     ERASE = "erase"
     SLEEP = "sleep"
+    RESTART = "restart"
     RELOAD_WEIGHTS = "reload_weights"
     OTHER_TASK = "other"
 
@@ -93,14 +94,28 @@ class StaleSource(msgspec.Struct, frozen=True):
 
 
 def donors(trace: Trace, wrong: int) -> list[int]:
-    """Earlier requests whose tokens cover what the wrong one reused, the latest first; then any that share a prefix."""
+    """Earlier requests whose state the wrong one may have got, the likeliest first.
+
+    First those whose tokens cover what it reused and who computed of it themselves, the latest first; then those who
+    cover it but say that they reused all of it too, and so only passed it on; then any that share a prefix.
+    """
     prompts = [step.prompt for step in trace.steps]
     answer = trace.steps[wrong].observation
     least = (answer.reused or 1) if answer is not None else 1
     shared = {at: common_prefix(prompts[at], prompts[wrong]) for at in range(wrong) if prompts[at]}
-    covering = [at for at, length in shared.items() if length >= min(least, len(prompts[at])) and length > 0]
-    rest = [at for at, length in shared.items() if length > 0 and at not in covering]
-    return [*reversed(covering), *reversed(rest)]
+    found = [at for at, length in shared.items() if length > 0]
+    covering = [at for at in found if shared[at] >= min(least, len(prompts[at]))]
+    ranks = {at: _passed_on(trace, at, least) if at in covering else _STRANGER for at in found}
+    return sorted(found, key=lambda at: (ranks[at], -at))
+
+
+_STRANGER = 2
+
+
+def _passed_on(trace: Trace, at: int, prefix: int) -> bool:
+    """Whether a request says that it reused all of that prefix, and so computed nothing of it."""
+    answer = trace.steps[at].observation
+    return answer is not None and (answer.reused or 0) >= prefix
 
 
 def ablations(plan: Plan, wrong: int, donor: int | None) -> list[Ablation]:
@@ -122,6 +137,22 @@ def ablations(plan: Plan, wrong: int, donor: int | None) -> list[Ablation]:
 def relation(donor: Sequence[int], wrong: Sequence[int]) -> Element | None:
     """How a prompt goes on from an earlier one; None for the plain case, where it begins with all of it."""
     return None if common_prefix(donor, wrong) == len(donor) < len(wrong) else Element.CUT_BACK
+
+
+def going_on(plan: Plan, wrong: int, donor: int) -> Plan | None:
+    """The plan with the wrong prompt going on from all that the donor leaves in the cache, so that nothing is cut back.
+
+    None for prompts that go on after an answer.
+    """
+    lender, borrower = plan.operations[donor], plan.operations[wrong]
+    assert isinstance(lender, (Complete, Start))
+    assert isinstance(borrower, (Complete, Start))
+    if lender.prompt.after is not None or borrower.prompt.after is not None:
+        return None
+    # The last token of an answer is never computed, so that an answer of one leaves the prompt alone in the cache.
+    shorter = replaced(plan, donor, msgspec.structs.replace(lender, tokens=1))
+    longer = msgspec.structs.replace(lender.prompt, segments=(*lender.prompt.segments, Segment("y", 2)))
+    return replaced(shorter, wrong, with_prompt(borrower, longer))
 
 
 def inherent(plan: Plan, wrong: int) -> list[Element]:

@@ -45,9 +45,11 @@ class Comparison(msgspec.Struct, frozen=True):
         """Largest |delta logprob| of each band over all compared positions."""
         return widest(list(self.positions))
 
-    def first_above(self, limits: Deltas) -> int | None:
-        """First position at which some band is further apart than its limit."""
-        return next((at for at, deltas in enumerate(self.positions) if _exceeds(deltas, limits)), None)
+    def first_above(self, limits: Deltas, decoded: Deltas | None = None) -> int | None:
+        """First position at which some band is further apart than its limit; those of later tokens are ``decoded``."""
+        later = limits if decoded is None else decoded
+        held = enumerate(self.positions)
+        return next((at for at, deltas in held if _exceeds(deltas, later if at else limits)), None)
 
 
 def _exceeds(deltas: Deltas, limits: Deltas) -> bool:

@@ -82,11 +82,12 @@ def _judge_failure(at: int, ours: Step, failure: Failure, theirs: Step) -> Suspe
 def _judge_answer(
     at: int, step: Step, ours: Observation, theirs: Observation, noise: Noise, held_to: Situation
 ) -> Suspect | None:
-    comparison, bound, limits = compare(ours, theirs), noise.bound(held_to), noise.limits(held_to)
-    position = comparison.first_above(limits)
+    comparison = compare(ours, theirs)
+    position = comparison.first_above(noise.limits_at(held_to, 0), noise.limits_at(held_to, 1))
     if position is not None:
-        delta, bound = _excess(comparison, bound, limits)
+        delta, bound = _excess(comparison, noise.bound_at(held_to, position), noise.limits_at(held_to, position))
         return Suspect(at, Oracle.LOGPROBS, position, delta, bound, ours.reused, ours.computed)
+    bound = noise.bound_at(held_to, comparison.parted or 0)
     if comparison.parted is None or step.sampling != "plain" or comparison.gap <= 2 * bound:
         return None
     return Suspect(at, Oracle.TOKENS, comparison.parted, comparison.delta, bound, ours.reused, ours.computed)

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 import msgspec
 
-from oracles.bands import BANDS, NOTHING, Deltas
+from oracles.bands import BANDS, NOTHING, Deltas, widest
 
 SAFETY = 8.0
 """A bound is this many times the largest difference seen ..."""
@@ -127,6 +127,16 @@ class Noise(msgspec.Struct, frozen=True):
         """The bound of each band in a class."""
         known = self._of(situation)
         return known.limits if known is not None else (self.bound(),) * len(NOTHING)
+
+    def bound_at(self, situation: Situation, position: int) -> float:
+        """The bound at a position of the answer: whatever the prompt's class, later tokens are each a tail of one."""
+        later = self.bound(Situation(Tail.ONE, situation.beside))
+        return max(self.bound(situation), later) if position else self.bound(situation)
+
+    def limits_at(self, situation: Situation, position: int) -> Deltas:
+        """The same for each band."""
+        later = self.limits(Situation(Tail.ONE, situation.beside))
+        return widest([self.limits(situation), later]) if position else self.limits(situation)
 
     def widened(self, samples: Iterable[tuple[Situation, Deltas]]) -> Noise:
         """These bounds with further samples of legal computation taken in."""

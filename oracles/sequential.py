@@ -88,5 +88,17 @@ def alpha_of(suspect: int) -> float:
     return FALSE_ALARMS * 6 / (math.pi * suspect) ** 2
 
 
+class Allowance:
+    """What a run may still spend of its false-alarm rate: each suspect takes less than the one before."""
+
+    def __init__(self) -> None:
+        self._suspects = 0
+
+    def take(self) -> float:
+        """The false-alarm rate of the next suspect."""
+        self._suspects += 1
+        return alpha_of(self._suspects)
+
+
 def _wealth(stake: float, wins: int, losses: int) -> float:
     return math.exp(wins * math.log1p(stake) + losses * math.log1p(-stake))

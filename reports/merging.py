@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from oracles.evidence import Verdict
-from reports.record import CellRecord, FindingRecord, Requests, Reuse, RunRecord
+from reports.record import CellRecord, FindingRecord, Requests, Reuse, RoundingRecord, RunRecord
 
 
 def merged(records: Mapping[str, RunRecord], cells: Sequence[str]) -> RunRecord:
@@ -34,6 +34,9 @@ def merged(records: Mapping[str, RunRecord], cells: Sequence[str]) -> RunRecord:
         coverage=_coverage(runs),
         suspects=[suspect for run in runs for suspect in run.suspects],
         reuse_lost=[lost for run in runs for lost in run.reuse_lost],
+        rounding=RoundingRecord(
+            sum(run.rounding.suspects for run in runs), max((run.rounding.largest for run in runs), default=0.0)
+        ),
         findings=_findings(runs),
         baseline_fixed=_union(run.baseline_fixed for run in runs),
         baseline_unseen=[name for name in first.baseline_unseen if all(name in run.baseline_unseen for run in runs)],

@@ -91,7 +91,8 @@ def _asked(finding: FindingRecord) -> str:
     which = f"step {finding.wrong} of {finding.operations}, {_request(finding)}"
     if finding.oracle == "accounting":
         reused = step.reused if step is not None else None
-        return f"The server says that {which}, reused {reused} tokens; no request that it may reuse shares that many."
+        most = "shares that many" if finding.reusable is None else f"shares more than {finding.reusable} with it"
+        return f"The server says that {which}, reused {reused} tokens; no request that it may reuse {most}."
     if finding.oracle == "metamorphic":
         return f"The server answered {which}, differently from the same request with every adapter named."
     return f"The server answered {which}, wrongly: the same request, computed from nothing, gives another answer."
@@ -145,9 +146,9 @@ def token_name(finding: FindingRecord, token: int) -> str:
 
 
 def _cause(finding: FindingRecord) -> str:
-    if finding.stale_source is None:
-        return ""
-    return finding.explanation[0] if finding.explanation else ""
+    """What had been set before the steps, and whose state was used."""
+    told = ["Before:", *(["Step"] if finding.stale_source is not None else [])]
+    return " ".join(line for line in finding.explanation if line.startswith(tuple(told)))
 
 
 def _surety(finding: FindingRecord) -> str:

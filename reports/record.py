@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -113,15 +114,31 @@ class AblationRecord(msgspec.Struct, frozen=True):
     clean: bool
 
 
-class WireRequest(msgspec.Struct, frozen=True):
-    """One HTTP request of the minimal plan, as it went over the wire to a fresh server."""
+class Wire(StrEnum):
+    """What a line of a reproducer does."""
+
+    SEND = "send"
+    START = "start"
+    """Send, and go on while the answer comes token by token."""
+    AWAIT = "await"
+    JOIN = "join"
+    ABORT = "abort"
+
+
+class WireRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One HTTP request of the minimal plan, as it went over the wire to a fresh server, or what is done to one."""
 
     step: int
-    path: str
-    body: Any
+    path: str = ""
+    body: Any = None
     method: str = "POST"
     sets: bool = False
     """It sets what the wrong request relies on, so the request alone needs it too."""
+    does: Wire = Wire.SEND
+    of: int = 0
+    """Step of the started request that is awaited, joined or aborted."""
+    tokens: int = 0
+    """How many of them are awaited."""
 
 
 class Original(msgspec.Struct, frozen=True):
@@ -208,9 +225,13 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     unreduced: Original | None = None
     ablations: list[AblationRecord] = []
     wire: list[WireRequest] = []
-    """Up to the wrong request; empty where they cannot be sent one after another."""
+    """Up to the wrong request, or all where requests overlap; empty where no script can do it."""
     wire_alone: WireRequest | None = None
     """The wrong request, told not to read the cache; with every adapter named, where that is what makes it right."""
+    reused: int | None = None
+    """Prompt tokens that the server says it reused for the wrong request."""
+    reusable: int | None = None
+    """The most that it could lawfully reuse, where more is what is wrong."""
     token_texts: dict[str, str] = {}
     """Text of the tokens that this record names, as the server spells them; untrusted."""
 
@@ -240,7 +261,7 @@ class CellRecord(msgspec.Struct, frozen=True):
     flags: str = ""
 
 
-class LostReuse(msgspec.Struct, frozen=True):
+class LostReuse(msgspec.Struct):
     """A hit that had to come and did not: not wrong, but the same bookkeeping."""
 
     step: int
@@ -248,7 +269,14 @@ class LostReuse(msgspec.Struct, frozen=True):
     """Prompt tokens that could have been reused."""
     story: list[str]
     times: int = 1
-    """How often a step of this kind lost its reuse in the run; the story is the first one's."""
+    """How often reuse was lost in this way in the run; plan and story are the first one's, reduced."""
+    promise: str = ""
+    """Why the hit had to come."""
+    prologue: tuple[Operation, ...] = ()
+    plan: tuple[Operation, ...] = ()
+    settings: list[str] = []
+    """Flags of the server beyond those of the run's settings."""
+    found_s: float | None = None
 
 
 class OthersRecord(msgspec.Struct, frozen=True):
@@ -263,6 +291,14 @@ class OthersRecord(msgspec.Struct, frozen=True):
     """``work`` is at least what they asked for, 0 where only that they asked is known."""
     changes: dict[str, int] = {}
     """What was set to something else, and how often that was seen."""
+
+
+class RoundingRecord(msgspec.Struct, frozen=True):
+    """Differences beyond the bound that turned out to be rounding: what a run may not have seen, it says here."""
+
+    suspects: int = 0
+    largest: float = 0.0
+    """The largest |delta logprob| among them, in nats."""
 
 
 class RunRecord(msgspec.Struct, kw_only=True):
@@ -303,6 +339,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """Known findings that this run neither replayed nor met."""
     suspects: list[SuspectRecord] = []
     reuse_lost: list[LostReuse] = []
+    rounding: RoundingRecord = RoundingRecord()
     findings: list[FindingRecord] = []
 
 

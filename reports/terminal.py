@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console, RenderableType
@@ -12,7 +12,7 @@ from rich.text import Text
 from reports import events
 from reports.escaping import printable
 from reports.prose import others_in_words
-from reports.record import FindingRecord, RunRecord, SuspectRecord, TargetRecord
+from reports.record import FindingRecord, RoundingRecord, RunRecord, SuspectRecord, TargetRecord
 
 
 class Terminal:
@@ -160,8 +160,10 @@ def summary_block(record: RunRecord, out: Path) -> Text:
         text.append(f"  {printable(reason)}\n")
     for line in others_in_words(record):
         text.append(f"  {printable(line)}\n", style="yellow")
-    for what, why in record.not_exercised.items():
-        text.append(f"  not exercised: {what}: {printable(why)}\n")
+    for why, what in by_reason(record.not_exercised).items():
+        text.append(f"  not exercised: {printable(', '.join(what))}: {printable(why)}\n")
+    if record.rounding.suspects:
+        text.append(f"  {rounding_in_words(record.rounding)}\n")
     for name in record.baseline_fixed:
         text.append(f"  fixed: known finding {name} no longer reproduces; take it out of the baseline\n", style="green")
     if record.baseline_unseen:
@@ -169,6 +171,22 @@ def summary_block(record: RunRecord, out: Path) -> Text:
     text.append(f"  {out / 'report.html'}\n")
     text.append(f"  seed {record.seed}; {out / 'run.json'}")
     return text
+
+
+def by_reason(not_exercised: Mapping[str, str]) -> dict[str, list[str]]:
+    """What was not exercised, by why."""
+    reasons: dict[str, list[str]] = {}
+    for what, why in not_exercised.items():
+        reasons.setdefault(why, []).append(what)
+    return reasons
+
+
+def rounding_in_words(rounding: RoundingRecord) -> str:
+    """What was taken for rounding: a real difference as small would not have been told from it."""
+    return (
+        f"{rounding.suspects} differences beyond the bound, of up to {rounding.largest:.2g}, turned out to be "
+        "rounding; a stale state that moves logprobs by less is seen by reuse accounting only"
+    )
 
 
 def counts_in_words(record: RunRecord) -> str:

@@ -21,13 +21,14 @@ _GROUPS = {"start": ("start", "await", "join", "abort"), "save": ("save", "resto
 def blocked(profile: Profile, known: Sequence[Sequence[str]], rng: random.Random) -> Profile:
     """The profile without one necessary element of each known bug; as it is where none can be left out."""
     for elements in known:
-        able = [element for element in elements if _can_block(element)]
+        able = [element for element in elements if can_block(element)]
         if able:
             profile = _without(profile, rng.choice(able), rng)
     return profile
 
 
-def _can_block(element: str) -> bool:
+def can_block(element: str) -> bool:
+    """Whether plans can be drawn without an element."""
     special = ("salt-change", "growth", "pin", "sampling", "empty-list", "left-out", "partial-list", "cut-back")
     return element in _ENVIRONMENT or element in KINDS or element in special
 

@@ -18,6 +18,7 @@ from scenarios.operations import (
     Operation,
     Reload,
     ReloadWeights,
+    Restart,
     SetScales,
     Sleep,
     Start,
@@ -43,6 +44,8 @@ class World(msgspec.Struct):
                 self.versions[adapter] = version
             case ReloadWeights(version=version):
                 self.weights = version
+            case Restart():
+                self.scales, self.versions, self.weights = None, {}, 0
             case _:
                 pass
 
@@ -64,7 +67,7 @@ def changed_versions(plan: Plan) -> list[Operation]:
     return [*loads, ReloadWeights(0)] if world.weights else loads
 
 
-_CHANGES = (SetScales, Reload, Unload, ReloadWeights, Sleep)
+_CHANGES = (SetScales, Reload, Unload, ReloadWeights, Sleep, Restart)
 """Operations during which a running request may come to mix two environments."""
 
 
@@ -92,7 +95,7 @@ def self_contained(plan: Plan) -> bool:
     """Whether every request that leaves its scales out follows global ones that the plan itself has set."""
     known = any(isinstance(operation, SetScales) for operation in plan.prologue)
     for operation in plan.operations:
-        known = known or isinstance(operation, SetScales)
+        known = (known or isinstance(operation, SetScales)) and not isinstance(operation, Restart)
         if isinstance(operation, (Complete, Start, Evict)) and operation.scales is None and not known:
             return False
     return True

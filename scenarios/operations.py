@@ -122,6 +122,10 @@ class Sleep(msgspec.Struct, frozen=True, tag="sleep", tag_field="op"):
     """Put the server to sleep, which frees its memory, and wake it up."""
 
 
+class Restart(msgspec.Struct, frozen=True, tag="restart", tag_field="op"):
+    """End the server once its requests are answered, and start it again on the same files."""
+
+
 class ReloadWeights(msgspec.Struct, frozen=True, tag="reload_weights", tag_field="op"):
     """Have the server load its model's weights again, or version ``version`` of them."""
 
@@ -157,6 +161,7 @@ Operation = Union[  # noqa: UP007 - its members are listed at run time
     Restore,
     Erase,
     Sleep,
+    Restart,
     ReloadWeights,
     Other,
 ]

@@ -17,6 +17,7 @@ from scenarios.operations import (
     Other,
     Reload,
     ReloadWeights,
+    Restart,
     Restore,
     Sampling,
     Save,
@@ -128,6 +129,8 @@ def _administration(operation: Operation) -> str:
             return f"erase slot {slot}"
         case Sleep():
             return "sleep and wake"
+        case Restart():
+            return "restart the server"
         case ReloadWeights(version=version):
             return f"reload weights {version}"
         case Other(task=task):

@@ -25,6 +25,7 @@ from scenarios.operations import (
     Other,
     Reload,
     ReloadWeights,
+    Restart,
     Restore,
     Sampling,
     Save,
@@ -107,6 +108,8 @@ class _Drawing:
         if isinstance(operation, Save):
             self._saved.append(operation.file)
         self._operations.append(operation)
+        if isinstance(operation, Restart) and self._profile.global_scales:
+            self._operations.append(SetScales(self._profile.global_scales[0]))
 
     def plan(self) -> Plan:
         """The plan, with a prologue where requests rely on global scales."""
@@ -206,6 +209,8 @@ class _Drawing:
                 return ReloadWeights(choose.below(self._profile.versions))
             case "sleep":
                 return Sleep()
+            case "restart":
+                return Restart()
             case "flush":
                 return Flush()
         raise ValueError(f"no operation of kind {kind!r}")

@@ -29,10 +29,17 @@ def campaign(
     folder: Path,
     max_steps: int | None = None,
     fail_fast: bool = False,
+    scenarios: tuple[str, ...] = (),
 ) -> Campaign:
-    """The default campaign, to its end or, with ``fail_fast``, up to its first finding."""
+    """The default campaign, or that of ``scenarios``; to its end or, with ``fail_fast``, up to its first finding."""
     options = RunOptions(
-        servers=servers, time_s=time_s, max_steps=max_steps, seed=seed, fail_fast=fail_fast, out=folder
+        servers=servers,
+        time_s=time_s,
+        max_steps=max_steps,
+        seed=seed,
+        fail_fast=fail_fast,
+        scenarios=scenarios,
+        out=folder,
     )
     watch = _Watch()
     record = Run(options, Rig(servers), Interruption(), watch.see, lambda record: None).execute()

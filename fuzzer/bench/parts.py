@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from fuzzer.bench import cold_start, false_alarms, mutation, throughput
+from fuzzer.bench import (
+    cold_start,
+    duplicates,
+    false_alarms,
+    mutation,
+    quantised,
+    sensitivity,
+    stale_source,
+    throughput,
+    wheels,
+)
 from fuzzer.bench.card import Measure
 
 Parts = dict[str, tuple[str, Measure]]
@@ -11,7 +21,12 @@ PARTS: Parts = {
     "mutation": ("how many planted bugs are found, how fast, how small", mutation.measure),
     "false-alarms": ("whether sound servers are blamed", false_alarms.measure),
     "throughput": ("requests a second beside a bare HTTP loop, own CPU and memory", throughput.measure),
+    "wheels": ("public llama-server bugs on the wheels that have them", wheels.measure),
     "cold-start": ("seconds from the command to a confirmed, minimal finding", cold_start.measure),
+    "sensitivity": ("the smallest stale scale step that is told from rounding", sensitivity.measure),
+    "stale-source": ("how often the step whose state was reused is named", stale_source.measure),
+    "duplicates": ("whether one bug found from many seeds is one finding", duplicates.measure),
+    "quantised": ("a real, quantised model: its bug found, its noise not blamed", quantised.measure),
 }
 """In the order in which they run: a line for a reader, and how it is measured."""
 

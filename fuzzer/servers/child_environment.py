@@ -11,12 +11,15 @@ PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 NOT_PASSED_ON = ("LLAMA_ARG_", "LLAMA_API_KEY")
 
 
-def child_environment() -> dict[str, str]:
+def child_environment(site: Path | None = None) -> dict[str, str]:
+    """Our own environment, made fit for a child; packages in the folder ``site`` come before the installed ones."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(NOT_PASSED_ON)}
     # A crash would start a debugger for a backtrace, whose pages push the assertion out of the last log lines.
     environment.setdefault("GGML_NO_BACKTRACE", "1")
-    if str(PACKAGE_ROOT) not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
+    installed = str(PACKAGE_ROOT) in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+    before = [*([] if installed else [str(PACKAGE_ROOT)]), *([str(site)] if site is not None else [])]
+    if before:
         earlier = environment.get("PYTHONPATH")
         # An empty entry would mean the working folder, and a user's own fuzzer/ there would shadow ours.
-        environment["PYTHONPATH"] = os.pathsep.join([str(PACKAGE_ROOT), *([earlier] if earlier else [])])
+        environment["PYTHONPATH"] = os.pathsep.join([*before, *([earlier] if earlier else [])])
     return environment

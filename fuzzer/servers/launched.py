@@ -68,11 +68,15 @@ class Launch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LlamaLaunch:
-    """What to start: llama-server flags, and the executable that takes them when it is not the embedded one."""
+    """What to start: llama-server flags, and the executable that takes them when it is not the embedded one.
+
+    ``wheel`` is a folder with another xllamacpp than the installed one.
+    """
 
     flags: LlamaFlags
     executable: Path | None = None
     start_seconds: float = START_SECONDS
+    wheel: Path | None = None
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -91,7 +95,7 @@ class LlamaLaunch:
 
     def environment(self) -> dict[str, str]:
         """Ours, without what would set llama-server's flags."""
-        return child_environment()
+        return child_environment(self.wheel)
 
     def child_argv(self, port: int) -> list[str]:
         """The command that is run."""
@@ -102,12 +106,17 @@ class LlamaLaunch:
         return [*python, "fuzzer.servers.guard", str(self.executable), *flags]
 
 
-def launch_embedded(flags: Sequence[str], *, start_seconds: float = START_SECONDS) -> LaunchedServer:
-    """The llama-server in the xllamacpp wheel, not yet started. Raises UsageError for flags that cannot work."""
+def launch_embedded(
+    flags: Sequence[str], *, start_seconds: float = START_SECONDS, wheel: Path | None = None
+) -> LaunchedServer:
+    """The llama-server in the installed xllamacpp wheel, or in that of the folder ``wheel``, not yet started.
+
+    Raises UsageError for flags that cannot work.
+    """
     parsed = _checked(parse_flags(flags))
     if parsed.get(MODEL) is None:
         raise UsageError("llama-server needs a model: give its file with --model.")
-    return LaunchedServer(LlamaLaunch(parsed, None, start_seconds))
+    return LaunchedServer(LlamaLaunch(parsed, None, start_seconds, wheel))
 
 
 def launch_binary(path: Path, flags: Sequence[str], *, start_seconds: float = START_SECONDS) -> LaunchedServer:

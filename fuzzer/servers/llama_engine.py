@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from secrets import token_hex
 from tempfile import gettempdir
+from weakref import WeakKeyDictionary
 
 from fuzzer.errors import UsageError
 from fuzzer.identity import program_in
@@ -14,6 +15,7 @@ from fuzzer.options import ServerOptions
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.http import Connection
 from fuzzer.servers.launched import LaunchedServer, launch_binary, launch_embedded
+from fuzzer.servers.llama_flag_table import SLEEP_IDLE
 from fuzzer.servers.llama_flags import LlamaFlags, parse_flags
 from fuzzer.servers.llama_launch import embedded_fields, portable, reference_flags, switches, target_flags
 from fuzzer.servers.llama_server import ENGINE as NAME
@@ -21,6 +23,9 @@ from fuzzer.servers.llama_server import LlamaServer, Probed
 from fuzzer.servers.protocol import RequestRefused
 from fuzzer.servers.wheel import engine_version
 from reports.record import Settings
+
+_OURS = ("restart",)
+"""Operations on any server that we started."""
 
 
 class LlamaInstallation:
@@ -36,6 +41,7 @@ class LlamaInstallation:
         self._exact = exact
         self._probed: Probed | None = None
         self._files = model_files(options)
+        self._launched: WeakKeyDictionary[LaunchedServer, LlamaFlags] = WeakKeyDictionary()
         self.switches = switches(self._files.shape)
         self._slot_files = Path(gettempdir()) / f"stalefuzz-slots-{token_hex(8)}"
         self._reference_flags = reference_flags(self._flags_with(()))
@@ -70,13 +76,25 @@ class LlamaInstallation:
 
     def connect(self, url: str) -> LlamaServer:
         """The adapter for a server that we started."""
-        version = None if self._options.binary is not None else engine_version()
-        server = LlamaServer(url, version=version, shape=self._files.shape, admin=True, probed=self._probed)
+        version = None if self._options.binary is not None else engine_version(self._options.wheel)
+        server = LlamaServer(
+            url,
+            version=version,
+            shape=self._files.shape,
+            admin=True,
+            further=(*_OURS, *self._further_at(url)),
+            probed=self._probed,
+        )
         # Every confirmation of a finding starts the same server anew.
         self._probed = server.probed
         return server
 
     connect_reference = connect
+
+    def _further_at(self, url: str) -> tuple[str, ...]:
+        """What a server of ours can do by the flags that it was started with."""
+        idle = next((flags.get(SLEEP_IDLE) for server, flags in self._launched.items() if server.url == url), None)
+        return ("sleep",) if idle is not None and int(idle) > 0 else ()
 
     def settings(self, setting: tuple[str, ...] = ()) -> Settings:
         """What a finding records."""
@@ -101,7 +119,12 @@ class LlamaInstallation:
 
     def _launch(self, flags: LlamaFlags) -> LaunchedServer:
         binary = self._options.binary
-        return launch_binary(binary, flags.argv()) if binary is not None else launch_embedded(flags.argv())
+        if binary is not None:
+            server = launch_binary(binary, flags.argv())
+        else:
+            server = launch_embedded(flags.argv(), wheel=self._options.wheel)
+        self._launched[server] = flags
+        return server
 
 
 def _attach(url: str, options: ServerOptions) -> LlamaServer:

@@ -120,6 +120,7 @@ HOST = "--host"
 PORT = "--port"
 MODEL = "--model"
 SLOT_SAVE_PATH = "--slot-save-path"
+SLEEP_IDLE = "--sleep-idle-seconds"
 LORA = "--lora"
 LORA_SCALED = "--lora-scaled"
 
@@ -156,7 +157,7 @@ FLAGS = (
     Flag("--context-shift", off=("--no-context-shift",), field="ctx_shift"),
     Flag(SLOT_SAVE_PATH, (), Text(), field="slot_save_path"),
     Flag("--slot-prompt-similarity", ("-sps",), Number(), field="slot_prompt_similarity"),
-    Flag("--sleep-idle-seconds", (), COUNT_OR_NO_LIMIT, field="sleep_idle_seconds"),
+    Flag(SLEEP_IDLE, (), COUNT_OR_NO_LIMIT, field="sleep_idle_seconds"),
     # Adapters: these two add up, every other flag replaces its earlier value
     Flag(LORA, (), Text(), field="lora_adapters"),
     Flag(LORA_SCALED, (), Text(), field="lora_adapters"),

@@ -6,6 +6,7 @@ Field names and their meaning are llama.cpp's own, tools/server/README.md of b11
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
 from oracles.observations import Observation, Position, TokenLogprob
 from scenarios.capabilities import Capabilities, ModelShape
 from scenarios.environment import AdapterScale
-from scenarios.operations import Erase, Operation, Other, Restore, Sampling, Save, SetScales, Task
+from scenarios.operations import Erase, Operation, Other, Restore, Sampling, Save, SetScales, Sleep, Task
 from scenarios.prompts import TokenSpace
 
 ENGINE = "llama.cpp"
@@ -36,6 +37,8 @@ _TASKS: dict[Task, tuple[str, Any]] = {
         {"messages": [{"role": "user", "content": "a b c"}], "max_tokens": 2, "temperature": 0},
     ),
 }
+_MALFORMED = 400
+_SLEEP_S, _LOOK_S = 60.0, 0.02
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _REQUESTS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repeat_penalty": 1.5, "repeat_last_n": 64, "presence_penalty": 0.5},
@@ -81,6 +84,7 @@ class _Props(msgspec.Struct, frozen=True):
     default_generation_settings: _Default
     total_slots: int
     build_info: str = "unknown"
+    is_sleeping: bool = False
 
 
 class _Adapter(msgspec.Struct, frozen=True):
@@ -112,8 +116,8 @@ class Probed(msgspec.Struct, frozen=True):
 class LlamaServer:
     """A llama-server that answers at ``url``.
 
-    ``version``, ``shape`` and ``probed`` are for what a launcher knows. ``admin`` allows what other users of the server
-    would notice.
+    ``version``, ``shape``, ``further`` (kinds of operations) and ``probed`` are for what a launcher knows. ``admin``
+    allows what other users of the server would notice.
     """
 
     engine = ENGINE
@@ -126,9 +130,11 @@ class LlamaServer:
         version: str | None = None,
         shape: ModelShape | None = None,
         admin: bool = False,
+        further: tuple[str, ...] = (),
         probed: Probed | None = None,
     ) -> None:
         self._admin = admin
+        self._further = further
         self._connection = Connection(url)
         self.url = url
         self._connection.reach()
@@ -150,7 +156,7 @@ class LlamaServer:
     def stream(self, request: Request, watcher: Watcher) -> Observation:
         """Send one request on a connection of its own and tell ``watcher`` each token as it comes."""
         positions: list[Position] = []
-        for data in sse.events(self.url, "/completion", self.body(request) | {"stream": True}, watcher):
+        for data in sse.events(self.url, self.path, self.streamed(request), watcher):
             chunk = decode(data, _Chunk)
             if chunk.error is not None:
                 raise RequestRefused(f"error in the stream: {chunk.error}"[:300])
@@ -163,11 +169,23 @@ class LlamaServer:
 
     def perform(self, operation: Operation) -> int | None:
         """Do an operation that is no request; tokens saved, restored or erased, where that is what it does."""
+        if isinstance(operation, Sleep):
+            self._sleep()
+            return None
         wire = self.action(operation)
         if wire is None:
             raise RequestRefused(f"llama-server cannot do {operation}")
         content = self._connection.post(*wire)
         return decode(content, _SlotFile).count if isinstance(operation, (Save, Restore, Erase)) else None
+
+    def _sleep(self) -> None:
+        """Leave the server alone until it sleeps, which asking for /props does not hinder, then wake it."""
+        deadline = time.monotonic() + _SLEEP_S
+        while not decode(self._connection.get("/props"), _Props).is_sleeping:
+            if time.monotonic() > deadline:
+                raise RequestRefused(f"the server did not fall asleep within {_SLEEP_S:g} s")
+            time.sleep(_LOOK_S)
+        self.perform(Other(Task.TOKENIZE))
 
     def action(self, operation: Operation) -> tuple[str, Any] | None:
         """Route and JSON of an operation that is no request; None for one that this server cannot do."""
@@ -203,6 +221,10 @@ class LlamaServer:
         if request.slot is not None:
             body["id_slot"] = request.slot
         return body | self._sampling(request)
+
+    def streamed(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as where its answer is to come token by token."""
+        return self.body(request) | {"stream": True}
 
     def text_of(self, token: int) -> str | None:
         """The text of one token; None where the server does not tell."""
@@ -241,7 +263,7 @@ class LlamaServer:
         return Capabilities(
             space=TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS)),
             context=self._props.default_generation_settings.n_ctx,
-            operations=(*_ALWAYS, *self.probed.administration, "other"),
+            operations=(*_ALWAYS, *self.probed.administration, "other", *self._further),
             tasks=self.probed.tasks,
             samplings=tuple(Sampling),
             top_logprobs=min(vocabulary, _TOP_K),
@@ -267,10 +289,14 @@ class LlamaServer:
         return [*scales, "save", "restore", "erase"]
 
     def _allows(self, task: Task) -> bool:
+        """Whether the route of a task is there, told from how it refuses an empty body.
+
+        The task itself would leave state behind that no plan tells of: the checkpoints of a chat reach later prompts.
+        """
         try:
-            self.perform(Other(task))
-        except RequestRefused:
-            return False
+            self._connection.post(_TASKS[task][0], {})
+        except RequestRefused as refusal:
+            return refusal.status == _MALFORMED
         return True
 
     def _vocabulary(self) -> int:

@@ -130,6 +130,10 @@ class Server(Protocol):
         """The JSON that ``request`` is sent as."""
         ...
 
+    def streamed(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as where its answer is to come token by token."""
+        ...
+
     def text_of(self, token: int) -> str | None:
         """The text of one token; None where the server does not tell."""
         ...

@@ -123,7 +123,7 @@ class SglangServer:
         """Send one request on a connection of its own and tell ``watcher`` each token as it comes."""
         positions: list[Position] = []
         meta: _Meta | None = None
-        for content in sse.events(self.url, self.path, self.body(request) | {"stream": True}, watcher):
+        for content in sse.events(self.url, self.path, self.streamed(request), watcher):
             if content == _DONE:
                 return _observation(positions, meta or _Meta())
             meta = _meta(content)
@@ -170,6 +170,10 @@ class SglangServer:
         if key:
             body["extra_key"] = key
         return body
+
+    def streamed(self, request: Request) -> dict[str, Any]:
+        """The JSON that ``request`` is sent as where its answer is to come token by token."""
+        return self.body(request) | {"stream": True}
 
     def text_of(self, token: int) -> str | None:
         """Not told by this route."""

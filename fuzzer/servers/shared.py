@@ -77,6 +77,10 @@ class SharedServer:
         """As the server spells it."""
         return self._server.body(request)
 
+    def streamed(self, request: Request) -> dict[str, Any]:
+        """As the server spells it."""
+        return self._server.streamed(request)
+
     def text_of(self, token: int) -> str | None:
         """As the server tells it."""
         return self._server.text_of(token)

@@ -10,17 +10,20 @@ from pathlib import Path
 WHEEL = "xllamacpp"
 
 
-def engine_version() -> str:
-    """For example ``b11549 (xllamacpp 2026.10.11549)``; the last number of the wheel's version is llama.cpp's build."""
-    version = _wheel_version()
+def engine_version(folder: Path | None = None) -> str:
+    """For example ``b11549 (xllamacpp 2026.10.11549)``; the last number of the wheel's version is llama.cpp's build.
+
+    ``folder`` holds another wheel than the one that would be imported.
+    """
+    version = _wheel_version(folder)
     if version is None:
         return f"unknown build ({WHEEL})"
     return f"b{version.rpartition('.')[2]} ({WHEEL} {version})"
 
 
-def _wheel_version() -> str | None:
+def _wheel_version(folder: Path | None) -> str | None:
     """Looked up beside the module that would be imported: a PYTHONPATH folder may come before the installed one."""
-    spec = PathFinder.find_spec(WHEEL)
+    spec = PathFinder.find_spec(WHEEL, None if folder is None else [str(folder)])
     if spec is None or spec.origin is None:
         return None
     package = Path(spec.origin).parent

@@ -9,13 +9,25 @@ import msgspec
 
 from fuzzer.differential import Outcome
 from fuzzer.errors import ServerFailure
+from fuzzer.execution import request_of
 from fuzzer.servers.protocol import Request, Server
 from oracles.comparison import compare
 from oracles.judgement import situation
 from oracles.observations import Observation, Trace
-from reports.record import AnswerToken, FindingRecord, Original, WireRequest
+from reports.record import AnswerToken, FindingRecord, Original, Wire, WireRequest
 from scenarios.environment import AdapterScale
-from scenarios.operations import Complete, Evict, Operation, Reload, ReloadWeights, SetScales
+from scenarios.operations import (
+    Abort,
+    Await,
+    Complete,
+    Evict,
+    Join,
+    Operation,
+    Reload,
+    ReloadWeights,
+    SetScales,
+    Start,
+)
 from scenarios.prompts import Prompt, Segment, prompt_tokens
 from scenarios.story import story_lines
 
@@ -51,7 +63,7 @@ def unreduced(outcome: Outcome) -> Original | None:
 
 
 def wire_of(server: Server, outcome: Outcome, wrong: int) -> list[WireRequest]:
-    """The HTTP requests of a run up to its wrong step; none where they cannot be sent one after another."""
+    """What a script has to send for a run: up to its wrong step, or to its end where requests overlap; else nothing."""
     try:
         return list(_wire(server, outcome, wrong))
     except _NotPlain:
@@ -61,13 +73,13 @@ def wire_of(server: Server, outcome: Outcome, wrong: int) -> list[WireRequest]:
 def wire_alone(server: Server, outcome: Outcome, wrong: int, *, spelled: bool) -> WireRequest | None:
     """One request of a run, told not to read the cache; ``spelled``: with every adapter named."""
     operation, step = outcome.plan.operations[wrong], outcome.ours.steps[wrong]
-    if not isinstance(operation, Complete) or not server.capabilities.bypass:
+    if not isinstance(operation, (Complete, Start)) or not server.capabilities.bypass:
         return None
     if spelled:
         on = {scale.adapter: scale.scale for scale in step.environment.scales} if step.environment else {}
         scales = tuple(AdapterScale(at, on.get(at, 0.0)) for at in range(server.capabilities.adapters))
         operation = msgspec.structs.replace(operation, scales=scales)
-    return WireRequest(wrong + 1, server.path, server.body(_request(operation, step.prompt, reuse=False)))
+    return WireRequest(wrong + 1, server.path, server.body(request_of(operation, step.prompt, reuse=False)))
 
 
 class _NotPlain(Exception):  # noqa: N818 - not an error: this plan has no script
@@ -79,20 +91,28 @@ def _wire(server: Server, outcome: Outcome, wrong: int) -> Iterator[WireRequest]
         yield _administration(server, operation, 0)
     fillers = _unused(server, outcome.ours)
     for at, (operation, step) in enumerate(zip(outcome.plan.operations, outcome.ours.steps, strict=False)):
-        if at > wrong:
+        if at > wrong and not outcome.plan.overlaps:
             return
-        if isinstance(operation, Complete):
-            yield WireRequest(at + 1, server.path, server.body(_request(operation, step.prompt)))
-        elif isinstance(operation, Evict):
+        if isinstance(operation, Evict):
             yield from _fillers(server, operation, at + 1, fillers)
         else:
-            yield _administration(server, operation, at + 1)
+            yield _plain(server, operation, at + 1, step.prompt)
 
 
-def _request(operation: Complete, prompt: tuple[int, ...], *, reuse: bool = True) -> Request:
-    return Request(
-        prompt, operation.tokens, operation.scales, reuse, operation.slot, operation.sampling, operation.salt
-    )
+def _plain(server: Server, operation: Operation, step: int, prompt: tuple[int, ...]) -> WireRequest:
+    match operation:
+        case Complete():
+            return WireRequest(step, server.path, server.body(request_of(operation, prompt)))
+        case Start():
+            return WireRequest(step, server.path, server.streamed(request_of(operation, prompt)), does=Wire.START)
+        case Await(of=of, tokens=tokens):
+            return WireRequest(step, does=Wire.AWAIT, of=of + 1, tokens=tokens)
+        case Join(of=of):
+            return WireRequest(step, does=Wire.JOIN, of=of + 1)
+        case Abort(of=of):
+            return WireRequest(step, does=Wire.ABORT, of=of + 1)
+        case _:
+            return _administration(server, operation, step)
 
 
 def _administration(server: Server, operation: Operation, step: int) -> WireRequest:

@@ -10,6 +10,7 @@ from fuzzer.company import Seen
 from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.paired import PAIRED, run_pairs
+from fuzzer.triage.trials import HALF, Trials
 from oracles.arms import alone, control_arm, respelled
 from oracles.evidence import Arm, Evidence, Others, Repeats
 from oracles.judgement import Oracle, Suspect
@@ -20,6 +21,7 @@ from scenarios.plans import Plan
 
 TRIALS = 5
 TIMING_TRIALS = 10
+"""Of a plan that shows what it shows as often as not; a rarer one is run so many times more often."""
 _ARMS = 2
 
 
@@ -38,22 +40,24 @@ class Confirmation(msgspec.Struct, frozen=True):
     suspect: Suspect
 
 
-def confirm(lab: Lab, plan: Plan, wrong: int, outcome: Outcome, noisy: Noisy | None = None) -> Confirmation:
+def confirm(
+    lab: Lab, plan: Plan, wrong: int, outcome: Outcome, trials: Trials, noisy: Noisy | None = None
+) -> Confirmation:
     """Gather the evidence on fresh targets; ``outcome`` is what the live one gave.
 
     On a target with noise, ``noisy`` says how the pairs of plan and control arm are to be run.
     """
     company = lab.live.target.company
     before = company.count()
-    trials = TIMING_TRIALS if plan.overlaps else TRIALS
+    count = TIMING_TRIALS * trials.of * HALF.least // (HALF.of * trials.least) if plan.overlaps else TRIALS
     lab.expect(TRIALS + _ARMS)
-    witnesses = [shown for _ in range(trials) if (shown := _trial(lab, plan, wrong)) is not None]
+    witnesses = [shown for _ in range(count) if (shown := _trial(lab, plan, wrong)) is not None]
     witness, suspect = witnesses[0] if witnesses else (outcome, outcome.suspects[0])
     lone = _alone(lab, plan, wrong)
     other_words = None if lone.clean else _respelled(lab, plan, wrong)
     evidence = Evidence(
         oracle=suspect.oracle,
-        repeats=Repeats(len(witnesses), trials),
+        repeats=Repeats(len(witnesses), count),
         delta=suspect.delta,
         alone=lone,
         control=_control(lab, plan, wrong),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from fuzzer.differential import Differential, Outcome
+from fuzzer.differential import Outcome
 from fuzzer.triage.lab import Lab
+from fuzzer.triage.trials import Run, Trials
 from oracles.arms import own_spelling, with_setting
-from oracles.attribution import Element, StaleSource, ablations, donors, inherent, relation, spelling_of
+from oracles.attribution import Element, StaleSource, ablations, donors, going_on, inherent, relation, spelling_of
 from oracles.judgement import Oracle
 from reports.record import AblationRecord, Mitigation
 from scenarios.entitlement import entitlements
@@ -29,69 +30,83 @@ class Explanation(msgspec.Struct, frozen=True):
     """Every element that was tried, also those that can go."""
 
 
-def explain(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> Explanation:
+def explain(
+    run: Run, plan: Plan, wrong: int, outcome: Outcome, trials: Trials, *, spelled_adapters: int = 0
+) -> Explanation:
     """Ablate each element and name the stale source; ``outcome`` is a run of ``plan`` that was wrong."""
-    source = stale_source(live, plan, wrong, outcome)
+    source = stale_source(run, plan, wrong, outcome, trials)
     candidates = _candidates(plan, wrong, outcome)
     donor = source.step if source is not None else next(iter(candidates), None)
     tried = [
-        (ablation.element, not wrong_again(live, ablation.plan, ablation.step))
+        (ablation.element, not wrong_again(run, ablation.plan, ablation.step, trials))
         for ablation in ablations(plan, wrong, donor)
     ]
+    tried += _cut_back(run, outcome, donor, wrong, trials)
     necessary = [element for element, clean in tried if clean] + inherent(plan, wrong)
-    necessary += _relation(outcome, donor, wrong)
-    capabilities = live.target.server.capabilities
-    spelling = spelling_of(plan.operations[wrong], capabilities.adapters if capabilities.request_scales else 0)
+    spelling = spelling_of(plan.operations[wrong], spelled_adapters)
     if spelling is not None and len(plan.operations) == 1:
         necessary.append(spelling)
     table = tuple(AblationRecord(element, clean) for element, clean in tried)
     return Explanation(tuple(necessary), source, donor, table)
 
 
-def _relation(outcome: Outcome, donor: int | None, wrong: int) -> list[Element]:
+def _cut_back(run: Run, outcome: Outcome, donor: int | None, wrong: int, trials: Trials) -> list[tuple[Element, bool]]:
+    """Whether it matters that the wrong prompt does not go on from all that the donor left in the cache."""
     if donor is None:
         return []
     steps = outcome.ours.steps
     lender = steps[donor].observation
     # The last token of an answer was chosen, but nothing was computed from it.
     computed = steps[donor].prompt + (lender.tokens[:-1] if lender is not None else ())
-    found = relation(computed, steps[wrong].prompt)
-    return [found] if found is not None else []
+    if relation(computed, steps[wrong].prompt) is None:
+        return []
+    plain = going_on(outcome.plan, wrong, donor)
+    return [(Element.CUT_BACK, plain is None or not wrong_again(run, plain, wrong, trials))]
 
 
-def mitigations(lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str, ...]]) -> tuple[Mitigation, ...]:
+def mitigations(
+    lab: Lab, plan: Plan, wrong: int, switches: dict[str, tuple[str, ...]], trials: Trials
+) -> tuple[Mitigation, ...]:
     """Try each switch (words for a reader, flags for the server) on a fresh server of ours; none on another's."""
     if not lab.has_fresh:
         return ()
-    return tuple(Mitigation(words, _clean_with(lab, plan, wrong, flags)) for words, flags in switches.items())
+    return tuple(Mitigation(words, _clean_with(lab, plan, wrong, flags, trials)) for words, flags in switches.items())
 
 
-def stale_source(live: Differential, plan: Plan, wrong: int, outcome: Outcome) -> StaleSource | None:
+def stale_source(run: Run, plan: Plan, wrong: int, outcome: Outcome, trials: Trials) -> StaleSource | None:
     """The earlier step whose environment decides the wrong answer: right at the request's own, another at a third."""
     environments = entitlements(plan)
     for step in _candidates(plan, wrong, outcome):
         environment = environments[step]
-        if environment is not None and environment != environments[wrong] and _decides(live, plan, wrong, step):
+        if (
+            environment is not None
+            and environment != environments[wrong]
+            and _decides(run, plan, wrong, step, outcome.arm(wrong).reused, trials)
+        ):
             return StaleSource(step, environment)
     return None
 
 
-def wrong_again(live: Differential, plan: Plan, step: int) -> bool:
-    """Whether a step is wrong; in the best of some runs where timing decides."""
-    return any(not live.run(plan).arm(step).clean for _ in range(_RUNS if plan.overlaps else 1))
+def wrong_again(run: Run, plan: Plan, step: int, trials: Trials) -> bool:
+    """Whether a step is wrong; in any of the runs where timing decides."""
+    return any(not run(plan).arm(step).clean for _ in range(_runs(plan, trials)))
 
 
-_RUNS = 4
+def _runs(plan: Plan, trials: Trials) -> int:
+    return trials.of if plan.overlaps else 1
 
 
-def _decides(live: Differential, plan: Plan, wrong: int, step: int) -> bool:
-    if wrong_again(live, with_setting(plan, step, own_spelling(plan, wrong)), wrong):
+def _decides(run: Run, plan: Plan, wrong: int, step: int, reused: int | None, trials: Trials) -> bool:
+    """Whether the answer is right on top of as much reuse once ``step`` runs at its setting, and wrong at a third."""
+    lawful = with_setting(plan, step, own_spelling(plan, wrong))
+    own = [run(lawful).arm(wrong) for _ in range(_runs(lawful, trials))]
+    if not all(arm.clean and (arm.reused or 0) >= (reused or 0) for arm in own):
         return False
     third = _third_scales(plan, wrong, step)
     if third is None:
         return True
     setting = msgspec.structs.replace(own_spelling(plan, step), scales=third)
-    return wrong_again(live, with_setting(plan, step, setting), wrong)
+    return wrong_again(run, with_setting(plan, step, setting), wrong, trials)
 
 
 def _third_scales(plan: Plan, wrong: int, step: int) -> tuple[AdapterScale, ...] | None:
@@ -108,6 +123,6 @@ def _candidates(plan: Plan, wrong: int, outcome: Outcome) -> list[int]:
     return [step for step in donors(outcome.ours, wrong) if step not in grown] or list(grown)
 
 
-def _clean_with(lab: Lab, plan: Plan, wrong: int, flags: tuple[str, ...]) -> bool:
+def _clean_with(lab: Lab, plan: Plan, wrong: int, flags: tuple[str, ...], trials: Trials) -> bool:
     with lab.fresh(*flags) as fresh:
-        return not wrong_again(fresh, plan, wrong)
+        return not wrong_again(fresh.run, plan, wrong, trials)

@@ -83,6 +83,7 @@ def _where(necessary: tuple[Element, ...], reused: int | None) -> str:
         (Element.RESTORE, "a restored slot"),
         (Element.ABORT, "an aborted request"),
         (Element.SLEEP, "before a sleep"),
+        (Element.RESTART, "before a restart"),
     ):
         if element in necessary:
             return words

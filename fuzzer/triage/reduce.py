@@ -6,14 +6,17 @@ two values have to change together, and cannot serve replayed plans.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from scenarios.entitlement import self_contained
 from scenarios.plans import Plan, compact, without
-from scenarios.simplify import ASPECTS, Aspect, generous
+from scenarios.simplify import ASPECTS, Aspect, generous, shorter_segments
 
 Shows = Callable[[Plan], int | None]
 """Runs a plan; the index of the step that is wrong in the way under reduction, or None."""
+
+
+_OUTLINE = tuple(aspect for aspect in ASPECTS if aspect is not shorter_segments)
 
 
 class Reduction:
@@ -23,22 +26,33 @@ class Reduction:
         self._shows = shows
         self._out_of_time = out_of_time
         self._refuted: set[Plan] = set()
+        self._outlines: set[Plan] = set()
         self.tries = 0
         self.complete = False
 
     def reduce(self, plan: Plan) -> Plan:
         """The simplest plan found; ``complete`` says whether it is minimal or time ran out."""
-        plan = self._truncated(plan)
-        plan = self._accepted(generous(plan)) or plan
-        while (simpler := self._simplified(plan)) is not None:
-            plan = simpler
+        plan = self._exhausted_in(ASPECTS, self.outline(plan))
         self.complete = not self._out_of_time()
         return plan
 
-    def _simplified(self, plan: Plan) -> Plan | None:
-        """One pass over all aspects; None when nothing can be simplified any more."""
+    def outline(self, plan: Plan) -> Plan:
+        """The simplest plan found with all its lengths generous; ``reduce`` goes on from what was tried for it."""
+        plan = self._truncated(plan)
+        if plan not in self._outlines:
+            plan = self._exhausted_in(_OUTLINE, self._accepted(generous(plan)) or plan)
+            self._outlines.add(plan)
+        return plan
+
+    def _exhausted_in(self, aspects: Sequence[Aspect], plan: Plan) -> Plan:
+        while (simpler := self._simplified(plan, aspects)) is not None:
+            plan = simpler
+        return plan
+
+    def _simplified(self, plan: Plan, aspects: Sequence[Aspect]) -> Plan | None:
+        """One pass over some aspects; None when nothing can be simplified any more."""
         before = plan
-        for aspect in ASPECTS:
+        for aspect in aspects:
             plan = self._exhausted(plan, aspect)
         return plan if plan != before else None
 

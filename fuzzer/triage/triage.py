@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import msgspec
 
@@ -14,8 +15,9 @@ from fuzzer.triage.account import answer_of, situation_of, unreduced, wire_alone
 from fuzzer.triage.confirm import Confirmation, Noisy, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
+from fuzzer.triage.minimise import Minimal, Recurrence, after_history, on_fresh, on_live
 from fuzzer.triage.paired import PAIRED, run_pairs
-from fuzzer.triage.reduce import Reduction
+from fuzzer.triage.trials import Trials, family
 from oracles.arms import own_spelling
 from oracles.attribution import fingerprint
 from oracles.comparison import lead, preference
@@ -24,7 +26,7 @@ from oracles.evidence import Verdict, decide, reuse_witnessed
 from oracles.judgement import Oracle, Suspect, judge
 from oracles.noise import Noise
 from oracles.observations import Failure, Observation, Step, TokenLogprob
-from oracles.sequential import FALSE_ALARMS, alpha_of
+from oracles.sequential import FALSE_ALARMS, Allowance
 from oracles.sequential import Outcome as Pairs
 from reports.record import (
     Divergence,
@@ -38,33 +40,16 @@ from reports.record import (
 )
 from reports.severity import severity_of
 from scenarios.environment import adapter_letter
-from scenarios.plans import Plan, joined
+from scenarios.plans import Plan
 from scenarios.story import story_lines
 
 _TOP = 8
-_TIMING_RUNS = 4
-_HISTORY_STEPS = (1, 8, 64, 2000)
 
 
 class Duplicate(msgspec.Struct, frozen=True):
     """A suspect that reduced to a finding already made."""
 
     id: str
-
-
-class Minimal(msgspec.Struct, frozen=True):
-    """A reduced plan, with the run that shows it."""
-
-    outcome: Outcome
-    wrong: int
-    complete: bool
-    requests: int
-    """Sent to targets while reducing."""
-
-    @property
-    def plan(self) -> Plan:
-        """The reduced plan."""
-        return self.outcome.plan
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,8 +67,19 @@ class Rounding(msgspec.Struct, frozen=True):
     """A suspect that legal computation in the same shapes explains; the bounds were widened by what was seen."""
 
 
+class _Named(msgspec.Struct, frozen=True):
+    """A reduced plan with the bug that it shows."""
+
+    id: str
+    minimal: Minimal
+    why: Explanation
+
+
 class Triage:
-    """Investigates suspects on one target; ``known`` are the fingerprints of the findings made so far."""
+    """Investigates suspects on one target; ``known`` are the fingerprints of the findings made so far.
+
+    ``allowance`` is that of the whole run, which all its targets spend from.
+    """
 
     def __init__(
         self,
@@ -93,10 +89,11 @@ class Triage:
         *,
         out_of_time: Callable[[], bool],
         elapsed: Callable[[], float],
+        allowance: Allowance | None = None,
     ) -> None:
         self._lab = lab
         self._known = known
-        self._paired = 0
+        self._allowance = allowance or Allowance()
         self._numerics = numerics
         self._out_of_time = out_of_time
         self._elapsed = elapsed
@@ -115,33 +112,69 @@ class Triage:
         """Reduce, explain, confirm."""
         if self._is_rounding(outcome):
             return Rounding()
-        minimal = self._reduce(outcome)
-        if isinstance(minimal, Rounding):
-            return minimal
-        if minimal is None:
+        history = self._lab.live.before(outcome.plan)
+        again = on_live(self._lab, outcome, self._out_of_time)
+        if again is None and self._is_noise(outcome):
+            return Rounding()
+        known = self._outlined(again, case)
+        if known is not None:
+            return known
+        if again is None or not self._comes_back_fresh(again):
+            again = after_history(self._lab, outcome, history, self._out_of_time)
+            known = self._outlined(again, case)
+        if again is None:
             return _unconfirmed(outcome, outcome.suspects[0], "did not come back on fresh roots or a fresh server")
-        suspect = minimal.outcome.suspects[0]
+        return known or self._followed(again, outcome, case)
+
+    def _comes_back_fresh(self, again: Recurrence) -> bool:
+        """Whether what comes back on the live target does so on a fresh one; the live one is restarted if not."""
+        if not self._lab.has_fresh or again.shown_by(partial(on_fresh, self._lab)):
+            return True
+        # What an earlier plan left in the server would be blamed on every later one.
+        self._lab.live.target.restart()
+        return False
+
+    def _outlined(self, again: Recurrence | None, case: Case) -> Duplicate | None:
+        """What is met again and again costs no more than it takes to know it."""
+        named = self._named(again, again.outline(), case) if again is not None else None
+        return Duplicate(named.id) if named is not None and named.id in self._known else None
+
+    def _followed(
+        self, again: Recurrence, outcome: Outcome, case: Case
+    ) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
+        named = self._named(again, again.minimal(), case)
+        if named is None:
+            return _unconfirmed(outcome, outcome.suspects[0], "did not come back once it was reduced")
         if self._out_of_time():
-            return _unconfirmed(minimal.outcome, suspect, "time was up before it could be confirmed")
-        self._lab.expect(2)
-        why = explain(self._lab.live, minimal.plan, minimal.wrong, minimal.outcome)
-        name = fingerprint(case.engine, _family(suspect.oracle), why.necessary)
-        if name in self._known:
-            return Duplicate(name)
-        return self._confirm(name, minimal, why, outcome, case)
+            suspect = named.minimal.outcome.suspects[0]
+            return _unconfirmed(named.minimal.outcome, suspect, "time was up before it could be confirmed")
+        if named.id in self._known:
+            return Duplicate(named.id)
+        return self._confirm(named, again.trials, outcome, case)
+
+    def _named(self, again: Recurrence, minimal: Minimal | None, case: Case) -> _Named | None:
+        if minimal is None:
+            return None
+        adapters = _spelled_adapters(self._lab.live.target.server)
+        plan, wrong = minimal.plan, minimal.wrong
+        why = explain(again.run, plan, wrong, minimal.outcome, again.trials, spelled_adapters=adapters)
+        oracle = minimal.outcome.suspects[0].oracle
+        return _Named(fingerprint(case.engine, family(oracle), why.necessary), minimal, why)
 
     def _confirm(
-        self, name: str, minimal: Minimal, why: Explanation, original: Outcome, case: Case
+        self, named: _Named, trials: Trials, original: Outcome, case: Case
     ) -> FindingRecord | SuspectRecord | Rounding:
-        confirmation = confirm(self._lab, minimal.plan, minimal.wrong, minimal.outcome, self._pairs())
+        minimal, why = named.minimal, named.why
+        self._lab.expect(2)
+        confirmation = confirm(self._lab, minimal.plan, minimal.wrong, minimal.outcome, trials, self._pairs())
         decision = decide(confirmation.evidence)
         if decision.verdict is Verdict.CLEAN:
             return Rounding()
         if decision.verdict is not Verdict.FINDING:
             return _unconfirmed(minimal.outcome, confirmation.suspect, decision.reason)
-        helps = mitigations(self._lab, minimal.plan, minimal.wrong, case.switches)
+        helps = mitigations(self._lab, minimal.plan, minimal.wrong, case.switches, trials)
         server = self._lab.live.target.server
-        finding = _finding(name, minimal, why, confirmation, helps, original, case, self._elapsed(), server)
+        finding = _finding(named.id, minimal, why, confirmation, helps, original, case, self._elapsed(), server)
         return with_texts(finding, server)
 
     @property
@@ -153,8 +186,7 @@ class Triage:
         """How to run pairs, on a target with noise; each suspect spends less than the one before."""
         if not self._noisy:
             return None
-        self._paired += 1
-        return Noisy(alpha_of(self._paired), self._out_of_time)
+        return Noisy(self._allowance.take(), self._out_of_time)
 
     def _is_rounding(self, outcome: Outcome) -> bool:
         """Whether a small difference is within what the same shapes give lawfully."""
@@ -164,17 +196,6 @@ class Triage:
         live.noise = recalibrate(live, outcome.plan, suspect.step)
         return not judge(outcome.ours, outcome.theirs, live.noise, accounting=live.accounts)
 
-    def _reduce(self, outcome: Outcome) -> Minimal | Rounding | None:
-        live = self._lab.live
-        oracle = outcome.suspects[0].oracle
-        history = live.before(outcome.plan)
-        again = _run(live, outcome.plan, oracle)
-        if _wrong_step(again, oracle) is not None:
-            return self._reduced_on(lambda plan: _run(live, plan, oracle), again, oracle)
-        if self._is_noise(outcome):
-            return Rounding()
-        return self._reduce_with_history(outcome, history, oracle)
-
     def _is_noise(self, outcome: Outcome) -> bool:
         """Whether a difference that did not come back is no larger than its control arm's, pair by pair."""
         suspect = outcome.suspects[0]
@@ -182,61 +203,6 @@ class Triage:
             return False
         pairs = run_pairs(self._lab.live, outcome.plan, suspect.step, suspect.reused, FALSE_ALARMS, self._out_of_time)
         return pairs.outcome(FALSE_ALARMS) is Pairs.NOISE
-
-    def _reduce_with_history(self, outcome: Outcome, history: list[Plan], oracle: Oracle) -> Minimal | None:
-        """A plan that fails only after the plans before it: replay those on a fresh server and reduce all of it."""
-        for count in _HISTORY_STEPS:
-            if self._out_of_time() or not self._lab.has_fresh:
-                return None
-            again = self._run_fresh(joined([*history[-count:], outcome.plan]))
-            if _wrong_step(again, oracle) is not None:
-                return self._reduced_on(self._run_fresh, again, oracle)
-            if count >= len(history):
-                return None
-        return None
-
-    def _reduced_on(self, run: Callable[[Plan], Outcome], outcome: Outcome, oracle: Oracle) -> Minimal | None:
-        last = outcome
-        sent = self.live.counts.target
-
-        def shows(plan: Plan) -> int | None:
-            nonlocal last
-            attempt = run(plan)
-            step = _wrong_step(attempt, oracle)
-            if step is not None:
-                last = attempt
-            return step
-
-        reduction = Reduction(shows, out_of_time=self._out_of_time)
-        plan = reduction.reduce(outcome.plan)
-        if last.plan != plan:
-            last = run(plan)
-        wrong = _wrong_step(last, oracle)
-        return None if wrong is None else Minimal(last, wrong, reduction.complete, self.live.counts.target - sent)
-
-    def _run_fresh(self, plan: Plan) -> Outcome:
-        with self._lab.fresh() as fresh:
-            return fresh.run(plan)
-
-
-def _run(live: Differential, plan: Plan, oracle: Oracle) -> Outcome:
-    """Run a plan; where timing decides, several times: it shows what it shows in at least half of the runs."""
-    outcome = live.run(plan)
-    if not plan.overlaps:
-        return outcome
-    outcomes = [outcome, *(live.run(plan) for _ in range(_TIMING_RUNS - 1))]
-    showing = [one for one in outcomes if _wrong_step(one, oracle) is not None]
-    silent = [one for one in outcomes if _wrong_step(one, oracle) is None]
-    return showing[0] if 2 * len(showing) >= _TIMING_RUNS else silent[0]
-
-
-def _family(oracle: Oracle) -> str:
-    return oracle if oracle in (Oracle.HEALTH, Oracle.ACCOUNTING) else "answer"
-
-
-def _wrong_step(outcome: Outcome, oracle: Oracle) -> int | None:
-    """The first step that is wrong in the way of ``oracle``; a flipped token and a moved logprob are one way."""
-    return next((one.step for one in outcome.suspects if _family(one.oracle) == _family(oracle)), None)
 
 
 def _unconfirmed(outcome: Outcome, suspect: Suspect, reason: str) -> SuspectRecord:
@@ -299,6 +265,8 @@ def _finding(
         bypass=evidence.bypass,
         respelled=evidence.respelled,
         reuse_witnessed=reuse_witnessed(evidence),
+        reused=suspect.reused,
+        reusable=suspect.allowed,
         max_abs_logprob_delta=suspect.delta,
         bound=suspect.bound,
         necessary=list(why.necessary),

@@ -104,5 +104,7 @@ def _need(element: Element, donor: int | None, wrong: int) -> str:
         Element.SAVE: "a saved slot",
         Element.RESTORE: "a restored slot",
         Element.ERASE: "an erased slot",
+        Element.SLEEP: "a sleep in between",
+        Element.RESTART: "a restart in between",
     }
     return words.get(element, f"the {element.value.replace('_', ' ').replace('-', ' ')}")

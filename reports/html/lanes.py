@@ -135,8 +135,9 @@ class _Layout:
     def finished(self) -> Timeline:
         lanes = [Lane(name, _TOP + self._height * at) for name, at in self._lanes.items()]
         joint = self._joint()
+        labelled = joint.x + len(joint.label) * _CHARACTER if joint is not None else 0
         return Timeline(
-            width=self._x,
+            width=max(self._x, labelled),
             height=_TOP + self._height * len(lanes) + (_JOINT if joint and self._height == _LANE else 0),
             lanes=lanes,
             bars=self._bars,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -15,12 +16,19 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from reports import escaping, prose
 from reports.escaping import printable
-from reports.record import FindingRecord, WireRequest
+from reports.record import FindingRecord, Wire, WireRequest
 from reports.reproduce.model_names import DefaultFile, default_files, tiny_name
 
 _STARTED = "llama.cpp"
-_LLAMA_FIELD = "n_predict"
 _METAMORPHIC = "metamorphic"
+_SHAPES = {"n_predict": "llama.cpp", "input_ids": "sglang"}
+"""The field of a request that gives away which route it goes to; any other is OpenAI's."""
+_CHAT_FIELD = "messages"
+"""Answers of the chat route have another form, which the scripts do not read."""
+_DESCRIPTORS = range(3, 10)
+"""Those that every shell lets a script name: as many requests can be in flight."""
+_ATTEMPTS = 10
+"""Where timing decides; each is a fresh server."""
 
 
 class Scripts(msgspec.Struct, frozen=True):
@@ -32,11 +40,13 @@ class Scripts(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One request of the scripts, with its line of the story."""
+    """One line of the scripts, with its line of the story."""
 
     wire: WireRequest
     words: str
     json: str
+    wrong: bool
+    """It is the one that is answered wrongly."""
 
 
 class Recipe(msgspec.Struct, frozen=True):
@@ -44,21 +54,26 @@ class Recipe(msgspec.Struct, frozen=True):
 
     finding: FindingRecord
     requests: list[Request]
+    flights: dict[int, int]
+    """The steps whose answers come in beside the steps that follow, with the file descriptor of each."""
     setters: list[Request]
-    """What has to be sent before the last request where that is sent alone."""
+    """What has to be sent before the wrong request where that is sent alone."""
     alone: Request
-    """What is sent to the other fresh server: the last request again, or the same thing in other words."""
+    """What is sent to the other fresh server: the wrong request again, or the same thing in other words."""
     bypass: Request | None
-    """The last request, told not to read the cache."""
+    """The wrong request, told not to read the cache."""
     flags: list[str]
     embedded: dict[str, tuple[str, object]]
     files: list[DefaultFile]
     tiny: str | None
     bound: float
+    reusable: int | None
+    """The most prompt tokens that the wrong request could lawfully reuse, where the count is what is wrong."""
+    attempts: int
     launched: bool
     """Whether the scripts can start the server themselves."""
     shape: str
-    """How answers look: those of llama.cpp's own route, or of OpenAI's completions."""
+    """How answers look: those of llama.cpp's own route, of SGLang's, or of OpenAI's completions."""
 
 
 def scripts_of(finding: FindingRecord) -> Scripts:
@@ -74,37 +89,52 @@ def scripts_of(finding: FindingRecord) -> Scripts:
 
 def recipe_of(finding: FindingRecord) -> Recipe | None:
     """What can be asked with plain HTTP requests; None where the plan cannot."""
-    if not finding.wire or (finding.bound is None and finding.oracle != "health"):
-        return None
     settings = finding.settings
     launched = settings.engine == _STARTED and bool(settings.model)
-    if not launched and finding.wire_alone is None:
-        return None
     requests = [_request(finding, wire) for wire in finding.wire]
+    wrong = next((request for request in requests if request.wrong), None)
     bypass = None if finding.wire_alone is None else _request(finding, finding.wire_alone)
-    spelled = finding.oracle == _METAMORPHIC
-    if spelled and bypass is None:
+    flights = _flights(finding.wire)
+    if wrong is None or flights is None or not _comparable(finding, launched):
         return None
     return Recipe(
         finding=finding,
         requests=requests,
-        setters=[request for request in requests[:-1] if request.wire.sets],
-        alone=bypass if spelled and bypass is not None else requests[-1],
+        flights=flights,
+        setters=[request for request in requests[: requests.index(wrong)] if request.wire.sets],
+        alone=bypass if finding.oracle == _METAMORPHIC and bypass is not None else wrong,
         bypass=bypass,
         flags=settings.flags,
         embedded=settings.embedded,
         files=default_files(settings) if launched else [],
         tiny=tiny_name(settings),
         bound=finding.bound or 0.0,
+        reusable=finding.reusable,
+        attempts=_ATTEMPTS if flights else 1,
         launched=launched,
-        shape="llama.cpp" if _LLAMA_FIELD in finding.wire[-1].body else "openai",
+        shape=next((shape for field, shape in _SHAPES.items() if field in wrong.wire.body), "openai"),
     )
+
+
+def _comparable(finding: FindingRecord, launched: bool) -> bool:
+    """Whether a script could tell a right answer from the wrong one."""
+    if finding.wire_alone is None and (not launched or finding.oracle == _METAMORPHIC):
+        return False
+    if any(_CHAT_FIELD in (request.body or ()) for request in finding.wire):
+        return False
+    return finding.bound is not None or finding.reusable is not None or finding.oracle == "health"
+
+
+def _flights(wires: Sequence[WireRequest]) -> dict[int, int] | None:
+    """A file descriptor for each request in flight; None where there are more of them than descriptors."""
+    steps = [wire.step for wire in wires if wire.does is Wire.START]
+    return dict(zip(steps, _DESCRIPTORS, strict=False)) if len(steps) <= len(_DESCRIPTORS) else None
 
 
 def _request(finding: FindingRecord, wire: WireRequest) -> Request:
     story = finding.story
     words = story[wire.step - 1] if 0 < wire.step <= len(story) else "before the first step"
-    return Request(wire, words, json.dumps(wire.body, separators=(",", ":")))
+    return Request(wire, words, json.dumps(wire.body, separators=(",", ":")), wire.step == finding.wrong)
 
 
 def _line(text: object) -> str:

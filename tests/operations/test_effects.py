@@ -13,7 +13,10 @@ from making import at_scales, path
 from operating import operated
 
 from fuzzer.execution import Roots, run_plan
+from fuzzer.options import ServerOptions
+from fuzzer.rig import Rig
 from fuzzer.servers.llama_server import LlamaServer
+from fuzzer.target import Target
 from oracles.observations import Done, Observation, Trace, overlapped
 from scenarios.operations import (
     Abort,
@@ -24,10 +27,12 @@ from scenarios.operations import (
     Join,
     Operation,
     Other,
+    Restart,
     Restore,
     Sampling,
     Save,
     SetScales,
+    Sleep,
     Start,
     Task,
 )
@@ -59,6 +64,16 @@ def no_ram(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
     """One slot, no RAM cache: what leaves the slot is gone."""
     with operated(tmp_path_factory.mktemp("none"), "-np", "1", "--cache-ram", "0") as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def launched() -> Iterator[Target]:
+    """A server of ours that sleeps after a second, with a folder for slot files."""
+    rig = Rig(ServerOptions())
+    target = rig.start_fresh(setting=("--sleep-idle-seconds", "1"))
+    yield target
+    target.close()
+    rig.stop()
 
 
 def run(server: LlamaServer, *operations: Operation, prologue: tuple[Operation, ...] = ()) -> Trace:
@@ -187,4 +202,50 @@ def test_what_a_server_cannot_do_is_not_stated(one_slot: LlamaServer) -> None:
     refused = httpx.post(one_slot.url + "/embedding", content=json.dumps({"content": "a"}), trust_env=False)
     assert refused.status_code == 501
     assert Task.EMBEDDING not in one_slot.capabilities.tasks
-    assert not {"flush", "reload", "unload", "sleep", "reload_weights"} & set(one_slot.capabilities.operations)
+    others = {"flush", "reload", "unload", "sleep", "restart", "reload_weights"}
+    assert not others & set(one_slot.capabilities.operations)
+
+
+def llama(target: Target) -> LlamaServer:
+    assert isinstance(target.server, LlamaServer)
+    return target.server
+
+
+def run_launched(target: Target, *operations: Operation) -> Trace:
+    """Run a plan on a server of ours, which it may restart."""
+    plan = Plan(operations)
+    roots = Roots(target.roots.take(plan.roots))
+    return run_plan(target.server, plan, roots, restart=target.restarted_in_place)
+
+
+def test_a_slot_saved_before_a_restart_is_restored_after_it(launched: Target) -> None:
+    """Another process, nothing cached in it, and the state back from disk."""
+    before = llama(launched).url
+    trace = run_launched(launched, ask(P), Save(0), Restart(), ask(Q), Restore(0), ask(P))
+    assert llama(launched).url != before
+    assert answer(trace, 5).reused == P.length - 1
+
+
+def test_a_restart_forgets_what_is_not_on_disk(launched: Target) -> None:
+    assert answer(run_launched(launched, ask(P), Restart(), ask(P)), 2).reused == 0
+
+
+def test_what_another_plan_saved_is_not_restored(launched: Target) -> None:
+    run_launched(launched, ask(P), Save(1))
+    assert run_launched(launched, Restore(1)).steps[0].outcome == Done()
+
+
+def test_sleep_frees_the_slot_and_keeps_the_scales(launched: Target) -> None:
+    assert {"sleep", "restart"} <= set(launched.server.capabilities.operations)
+    scales = SetScales(at_scales(0.5, 0.0))
+    left_out = ask(P, scales=None)
+    trace = run_launched(launched, scales, left_out, left_out, Sleep(), left_out)
+    assert [answer(trace, step).reused for step in (1, 2, 4)] == [0, P.length - 1, 0]
+    assert answer(trace, 4).positions[0].top == answer(trace, 1).positions[0].top
+
+
+def test_connecting_leaves_nothing_in_the_cache(launched: Target) -> None:
+    """A probe that ran a chat left checkpoints, which later prompts were given; no plan could tell of it."""
+    launched.restart()
+    counters = httpx.get(llama(launched).url + "/metrics", trust_env=False).text
+    assert "\nllamacpp:prompt_tokens_total 0\n" in counters

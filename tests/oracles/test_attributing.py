@@ -6,7 +6,7 @@ from hypothesis import given
 from making import answer, ask, path, plan_of, plans, position, step
 
 from oracles.arms import alone, control_arm
-from oracles.attribution import Element, ablations, change_between, donors, fingerprint
+from oracles.attribution import Element, ablations, change_between, donors, fingerprint, going_on
 from oracles.observations import Trace
 from scenarios.entitlement import entitlements
 from scenarios.environment import environment
@@ -59,6 +59,11 @@ def test_nothing_is_neutralised_without_a_donor() -> None:
     assert ablations(BUG, 2, None) == []
 
 
+def test_a_prompt_that_goes_on_from_its_donor_cuts_nothing_back() -> None:
+    resent = plan_of(ask(P, 0.0, tokens=4), ask(Q, 1.0), ask(P, 1.0))
+    assert going_on(resent, 2, 0) == plan_of(ask(P, 0.0), ask(Q, 1.0), ask(path(0, ("a", 3), ("y", 2)), 1.0))
+
+
 def test_what_changed_between_two_environments() -> None:
     half, full = (environment(ask(P, scale).scales or ()) for scale in (0.5, 1.0))
     other = environment(ask(P, 0.0, 1.0).scales or ())
@@ -72,6 +77,15 @@ def test_a_donor_covers_what_was_reused() -> None:
     asked = ((1, 2, 9), (1, 2, 3), (5, 5), (1, 2, 3, 4))
     run = Trace([step(told, prompt=prompt) for prompt in asked])
     assert donors(run, 3) == [1, 0]
+
+
+def test_who_only_passed_it_on_comes_after_who_computed_it() -> None:
+    """The latest of them reused all that is reused in the end: its state is the first one's."""
+    asked = ((1, 2, 3, 4), (1, 2, 3, 4), (1, 9), (1, 2, 3, 4))
+    counts = ((0, 4), (3, 1), (1, 1), (3, 1))
+    told = [answer(position(1, {}), reused=reused, computed=computed) for reused, computed in counts]
+    run = Trace([step(one, prompt=prompt) for one, prompt in zip(told, asked, strict=True)])
+    assert donors(run, 3) == [0, 1, 2]
 
 
 def test_a_fingerprint_is_what_was_needed_on_which_engine() -> None:

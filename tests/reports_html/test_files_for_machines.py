@@ -11,30 +11,18 @@ from xml.etree import ElementTree as Xml
 
 import msgspec
 import pytest
+from changed_records import CHANGES, inconclusive, known
 from real_run import SEED, real_finding, real_record, real_run
 from running import eventually, stalefuzz, started
 from synthetic_runs import NASTY, large, nasty
 
-from oracles.evidence import Verdict
 from reports.escaping import code_block, markdown, printable, xml_text
 from reports.junit import junit
-from reports.record import FindingRecord, RunRecord, SuspectRecord
+from reports.record import FindingRecord, RunRecord
 from reports.sarif import sarif
 from reports.series import MOST
 from reports.severity import Severity, severity_of
 from reports.summary import append_to_step_summary, summary
-
-
-def known(record: RunRecord) -> RunRecord:
-    finding = msgspec.structs.replace(record.findings[0], known=True, known_reason="ticket 7")
-    return msgspec.structs.replace(record, findings=[finding], verdict=Verdict.CLEAN)
-
-
-def inconclusive(record: RunRecord) -> RunRecord:
-    suspect = SuspectRecord("logprobs", 2, 0.5, 0.1, "time was up", (), ["complete P", "complete P"])
-    return msgspec.structs.replace(
-        record, findings=[], verdict=Verdict.INCONCLUSIVE, reasons=["time was up"], suspects=[suspect]
-    )
 
 
 def check_against_schema(document: bytes) -> Xml.Element:
@@ -58,7 +46,7 @@ def check_against_schema(document: bytes) -> Xml.Element:
     return root
 
 
-@pytest.mark.parametrize("change", [lambda record: record, known, inconclusive, nasty, large])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_junit_is_valid_whatever_happened(change: Any) -> None:
     check_against_schema(junit(change(real_record())))
 

@@ -55,6 +55,22 @@ def test_how_differently_the_answers_read() -> None:
 def test_wrong_accounts() -> None:
     finding = with_oracle("accounting", max_abs_logprob_delta=None, bound=None, divergence=None)
     assert "reused 1 tokens; no request that it may reuse shares that many." in words(finding)
+    told = msgspec.structs.replace(finding, reusable=0)
+    assert "reused 1 tokens; no request that it may reuse shares more than 0 with it." in words(told)
+
+
+def test_what_was_set_before_and_whose_state_it_was() -> None:
+    cause = real_finding().explanation[0]
+    said = words(with_oracle("logprobs", explanation=["Before: set global scales a=1.", cause, "Needs: nothing."]))
+    assert f"Before: set global scales a=1. {cause} It came back" in said
+
+
+def test_the_label_of_the_stale_source_is_never_cut() -> None:
+    plan = tuple(Complete(prompt=Prompt(0, (Segment("a", 1),)), salt=f"tenant-{at}") for at in range(2))
+    finding = with_oracle("accounting", plan=plan, wrong=2, stale_source=SourceRecord(1, {}))
+    drawn = timeline(finding)
+    assert drawn.joint is not None
+    assert drawn.width > drawn.joint.x + 7 * len(drawn.joint.label)
 
 
 def test_two_spellings() -> None:

@@ -17,37 +17,15 @@ from typing import Any
 import msgspec
 import pytest
 from real_run import real_finding, real_run
+from scripts import PYTEST, environment, pytest_case, shell
 
 from fuzzer.servers.loopback import free_port
 from reports.record import RunRecord, WireRequest
 from reports.reproduce.scripts import scripts_of
 
-PYTEST = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-
 
 def folder() -> Path:
     return next(path for path in (real_run() / "findings").iterdir() if path.is_dir())
-
-
-def environment(**more: str) -> dict[str, str]:
-    """An environment without a llama-server, so that the wheel is used, and without stalefuzz in the way."""
-    return {**os.environ, "PYTHON": sys.executable, "LLAMA_SERVER": "no-such-server", **more}
-
-
-def shell(script: Path, *flags: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["sh", str(script), *flags],
-        env=environment(PORT=str(free_port()), **more),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-def pytest_case(case: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [*PYTEST, "--rootdir", str(case.parent), str(case)]
-    return subprocess.run(command, env=environment(**more), capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_shell_script_shows_the_bug() -> None:
@@ -188,13 +166,21 @@ def parroting() -> Iterator[str]:
 def test_scripts_read_openai_answers(parroting: str, tmp_path: Path) -> None:
     finding = real_finding()
     body = {"prompt": [5, 6], "max_tokens": 1, "logprobs": 3}
-    asked = WireRequest(1, "/v1/completions", body)
-    alone = WireRequest(1, "/v1/completions", {**body, "cache_salt": "x"})
+    asked = [WireRequest(step, "/v1/completions", body) for step in (1, finding.wrong)]
+    alone = WireRequest(finding.wrong, "/v1/completions", {**body, "cache_salt": "x"})
     settings = msgspec.structs.replace(finding.settings, engine="vllm", model="", flags=[], adapters=[])
-    scripts = scripts_of(msgspec.structs.replace(finding, wire=[asked, asked], wire_alone=alone, settings=settings))
+    scripts = scripts_of(msgspec.structs.replace(finding, wire=asked, wire_alone=alone, settings=settings))
     (tmp_path / "repro.sh").write_text(scripts.shell)
     (tmp_path / "test_repro.py").write_text(scripts.pytest)
     done = shell(tmp_path / "repro.sh", URL=parroting)
     assert done.returncode == 1, done.stderr
     assert "are 2.25 apart" in done.stdout
     assert "2.25 apart" in pytest_case(tmp_path / "test_repro.py", URL=parroting).stdout
+
+
+def test_no_script_misreads_the_chat_route() -> None:
+    finding = real_finding()
+    asked = WireRequest(finding.wrong, "/v1/chat/completions", {"messages": [], "logprobs": True})
+    scripts = scripts_of(msgspec.structs.replace(finding, wire=[asked], wire_alone=asked))
+    assert (scripts.shell, scripts.pytest) == ("", "")
+    assert scripts.issue

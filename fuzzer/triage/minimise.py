@@ -1,0 +1,122 @@
+"""From the plan that diverged to a minimal one: found again, in outline, to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from fuzzer.differential import Counts, Outcome
+from fuzzer.triage.lab import Lab
+from fuzzer.triage.reduce import Reduction
+from fuzzer.triage.trials import ONCE, Run, Trials, trials_of, tried, wrong_step
+from oracles.judgement import Oracle
+from scenarios.plans import Plan, joined
+
+_HISTORY_STEPS = (1, 8, 64, 2000)
+
+
+class Minimal(msgspec.Struct, frozen=True):
+    """A reduced plan, with the run that shows it."""
+
+    outcome: Outcome
+    wrong: int
+    complete: bool
+    """False where time ran out before nothing more could be taken."""
+    requests: int
+    """Sent to targets while reducing."""
+
+    @property
+    def plan(self) -> Plan:
+        """The reduced plan."""
+        return self.outcome.plan
+
+
+class Recurrence:
+    """A divergence that came back: the plan that shows it, and how that is run."""
+
+    def __init__(
+        self,
+        counts: Counts,
+        run: Run,
+        shown: Outcome,
+        oracle: Oracle,
+        trials: Trials,
+        out_of_time: Callable[[], bool],
+    ) -> None:
+        self.trials = trials
+        self._counts = counts
+        self._sent = counts.target
+        self.run = run
+        self._shown = shown
+        self._oracle = oracle
+        self._reduction = Reduction(self._shows, out_of_time=out_of_time)
+
+    def outline(self) -> Minimal | None:
+        """Reduced in everything but lengths: enough to tell which bug it is, at a part of the cost."""
+        return self._ended(self._reduction.outline(self._shown.plan))
+
+    def minimal(self) -> Minimal | None:
+        """Reduced to its end."""
+        return self._ended(self._reduction.reduce(self._shown.plan))
+
+    def shown_by(self, run: Run) -> bool:
+        """Whether the plan as it is by now shows the divergence elsewhere."""
+        return wrong_step(tried(run, self._shown.plan, self._oracle, self.trials), self._oracle) is not None
+
+    def _shows(self, plan: Plan) -> int | None:
+        outcome = tried(self.run, plan, self._oracle, self.trials)
+        step = wrong_step(outcome, self._oracle)
+        if step is not None:
+            self._shown = outcome
+        return step
+
+    def _ended(self, plan: Plan) -> Minimal | None:
+        if self._shown.plan != plan:
+            self._shown = tried(self.run, plan, self._oracle, self.trials)
+        wrong = wrong_step(self._shown, self._oracle)
+        if wrong is None:
+            return None
+        return Minimal(self._shown, wrong, self._reduction.complete, self._counts.target - self._sent)
+
+
+def on_live(lab: Lab, outcome: Outcome, out_of_time: Callable[[], bool]) -> Recurrence | None:
+    """The divergence of ``outcome`` shown again on the live target."""
+    oracle = outcome.suspects[0].oracle
+    shown = outcome
+
+    def shows() -> bool:
+        nonlocal shown
+        again = lab.live.run(outcome.plan)
+        found = wrong_step(again, oracle) is not None
+        shown = again if found else shown
+        return found
+
+    trials = trials_of(outcome.plan, shows)
+    if trials is None:
+        return None
+    return Recurrence(lab.live.counts, lab.live.run, shown, oracle, trials, out_of_time)
+
+
+def after_history(
+    lab: Lab, outcome: Outcome, history: list[Plan], out_of_time: Callable[[], bool]
+) -> Recurrence | None:
+    """A plan that fails only after the plans before it: those replayed on a fresh server, all of it to be reduced."""
+    oracle = outcome.suspects[0].oracle
+    for count in _HISTORY_STEPS:
+        if out_of_time() or not lab.has_fresh:
+            return None
+        again = on_fresh(lab, joined([*history[-count:], outcome.plan]))
+        if wrong_step(again, oracle) is not None:
+            return Recurrence(lab.live.counts, partial(on_fresh, lab), again, oracle, ONCE, out_of_time)
+        if count >= len(history):
+            return None
+    return None
+
+
+def on_fresh(lab: Lab, plan: Plan) -> Outcome:
+    """Run a plan on a server that nothing was asked of yet; the next such one is being started meanwhile."""
+    with lab.fresh() as fresh:
+        lab.expect(1)
+        return fresh.run(plan)

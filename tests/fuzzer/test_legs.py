@@ -1,0 +1,77 @@
+"""Legs of a campaign: settings, the short legs of what needs a setting, and what keeps a known bug away."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+from typing import cast
+
+import msgspec
+import pytest
+
+from fuzzer.legs import legs
+from fuzzer.quieting import Quieting
+from reports.record import FindingRecord, Mitigation
+from scenarios.library import adapter_scale, interleaving, pinned_slots, sleeping
+from scenarios.library.catalogue import SCENARIOS
+
+SWITCHES = {"--swa-full": ("--swa-full",), "--ctx-checkpoints 0": ("--ctx-checkpoints", "0")}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_campaign_comes_by_every_setting(seed: int) -> None:
+    able = [scenario for scenario in SCENARIOS if not scenario.control and scenario is not sleeping.SCENARIO]
+    wanted = {setting for scenario in able for setting in scenario.settings}
+    drawn = list(islice(legs(able, seed, can_start=True, special=[sleeping.SCENARIO]), 100))
+    assert drawn[0].setting == ()
+    assert wanted | {("--sleep-idle-seconds", "1")} == {leg.setting for leg in drawn}
+
+
+def test_what_needs_a_setting_runs_under_it_alone() -> None:
+    drawn = list(islice(legs([interleaving.SCENARIO], 1, can_start=True, special=[sleeping.SCENARIO]), 40))
+    asleep = [leg for leg in drawn if "--sleep-idle-seconds" in leg.setting]
+    assert asleep
+    assert {(leg.rounds, leg.scenarios) for leg in asleep} == {(1, (sleeping.SCENARIO,))}
+    assert all(leg.scenarios == (interleaving.SCENARIO,) for leg in drawn if leg not in asleep)
+
+
+def test_one_setting_is_one_leg_unless_it_is_left_early() -> None:
+    first, second = islice(legs([adapter_scale.SCENARIO], 1, can_start=True), 2)
+    assert (first.setting, first.rounds, second.setting, second.rounds) == ((), None, (), None)
+    assert first.seed != second.seed
+
+
+def test_a_server_that_is_not_ours_keeps_its_setting() -> None:
+    (leg,) = legs([pinned_slots.SCENARIO], 1, can_start=False)
+    assert (leg.setting, leg.rounds) == ((), None)
+
+
+class Part(msgspec.Struct):
+    """All of a finding that decides how it is kept away."""
+
+    necessary: list[str]
+    mitigations: list[Mitigation]
+
+
+def finding(*necessary: str, clean: tuple[str, ...]) -> FindingRecord:
+    helps = [Mitigation(setting, setting in clean) for setting in SWITCHES]
+    return cast("FindingRecord", Part(list(necessary), helps))
+
+
+def test_a_bug_that_no_plan_can_avoid_is_switched_off() -> None:
+    quieting = Quieting(SWITCHES)
+    loud = finding("shared-prefix", clean=("--swa-full",))
+    assert quieting.flags([loud], random.Random(1)) == ("--swa-full",)
+
+
+def test_a_bug_that_plans_can_avoid_is_left_to_them() -> None:
+    quieting = Quieting(SWITCHES)
+    assert quieting.loud([finding("shared-prefix", "scale-change", clean=("--swa-full",))]) == []
+    assert quieting.loud([finding("shared-prefix", clean=())]) == []
+
+
+def test_a_switch_with_which_nothing_is_reused_is_not_used_again() -> None:
+    quieting = Quieting(SWITCHES)
+    loud = finding("shared-prefix", clean=tuple(SWITCHES))
+    quieting.useless(("-np", "2", "--ctx-checkpoints", "0"))
+    assert {quieting.flags([loud], random.Random(seed)) for seed in range(20)} == {("--swa-full",)}
