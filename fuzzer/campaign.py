@@ -18,6 +18,8 @@ from scenarios.scenario import Scenario
 from scenarios.strategies import plans
 
 _PLANS_A_ROUND = 20
+_FIRST_PLANS = 8
+"""Of a scenario's first round: most bugs need few plans of the right scenario, and there are a dozen of those."""
 
 # Hypothesis keeps what it learnt of local source files; a user's working folder is no place for that.
 set_hypothesis_home_dir(cache_root().parent / "hypothesis")
@@ -76,8 +78,9 @@ class Exploration:
         profile = scenario.profile(rng, self._differential.target.server.capabilities)
         strategy = plans(blocked(profile, self._known, rng))
         attempt = _Round(self._differential, self._enough, self._ran)
+        most = _FIRST_PLANS if self._round < len(self._scenarios) else _PLANS_A_ROUND
         try:
-            _drawn(strategy, round_seed, attempt.step)
+            _drawn(strategy, round_seed, attempt.step, most)
             attempt.settle()
         except _Leave as leave:
             if leave.__cause__ is not None:
@@ -131,11 +134,11 @@ def _steer(pending: Pending) -> None:
         target(float(met.count(situation)), label=situation)
 
 
-def _drawn(strategy: st.SearchStrategy[Plan], round_seed: int, step: Callable[[Plan], None]) -> None:
-    """Call ``step`` with plans of ``strategy``. Hypothesis neither shrinks nor remembers here: see triage.reduce."""
+def _drawn(strategy: st.SearchStrategy[Plan], round_seed: int, step: Callable[[Plan], None], most: int) -> None:
+    """Call ``step`` with ``most`` plans. Hypothesis neither shrinks nor remembers here: see triage.reduce."""
 
     @settings(
-        max_examples=_PLANS_A_ROUND,
+        max_examples=most,
         database=None,
         deadline=None,
         phases=(Phase.generate, Phase.target),

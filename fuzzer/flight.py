@@ -33,11 +33,12 @@ class Flight:
         self._thread.start()
 
     def opened(self, connection: socket.socket) -> None:
-        """The connection that carries this request; closes it at once if the flight was aborted before it stood."""
+        """The connection that carries this request, which has been sent; cut at once where the flight was aborted."""
         with self._changed:
             self._socket = connection
             if self.aborted:
                 _shut(connection)
+            self._changed.notify_all()
 
     def arrived(self, position: Position) -> None:
         """One more token of the answer."""
@@ -54,8 +55,14 @@ class Flight:
                 raise ServerFailure(f"no token {count} within {_PATIENCE_S:g} s")
 
     def abort(self) -> None:
-        """Close the connection, whether the request is queued, in prefill or in decode, and see the flight end."""
+        """Close the connection, whether the request is queued, in prefill or in decode, and see the flight end.
+
+        The request is sent first: one that never reached the server leaves nothing there. Raises ServerFailure after a
+        minute.
+        """
         with self._changed:
+            if not self._changed.wait_for(lambda: self._socket is not None or self._over, _PATIENCE_S):
+                raise ServerFailure(f"a request could not be sent within {_PATIENCE_S:g} s")
             if not self._over:
                 self.aborted = True
             if self._socket is not None:

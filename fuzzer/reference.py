@@ -32,25 +32,37 @@ class Reference:
     """Answers plans request by request; used by one thread at a time.
 
     ``revive`` gives another life of the server after it was lost; None where it is not ours to restart.
+    ``with_weights`` gives the server for another version of the model's weights; None where no plan loads one.
     """
 
-    def __init__(self, server: Server, mode: ReferenceMode, revive: Callable[[], Server] | None = None) -> None:
+    def __init__(
+        self,
+        server: Server,
+        mode: ReferenceMode,
+        revive: Callable[[], Server] | None = None,
+        with_weights: Callable[[int], Server] | None = None,
+    ) -> None:
         self.server = server
         self.mode = mode
         self.requests = 0
         self._revive = revive
+        self._with_weights = with_weights
+        self._weighted: dict[int, Server] = {}
 
     def close(self) -> None:
-        """Close the connection to the server."""
-        self.server.close()
+        """Close the connections to the servers."""
+        for server in (self.server, *self._weighted.values()):
+            server.close()
 
     def run(self, asked: Sequence[Asked | None]) -> Trace:
         """What each request must give; equal requests of a plan are asked once, what is not judged not at all."""
         known: dict[Asked, Observation | Failure] = {}
         return Trace([self._step(one, known) for one in asked])
 
-    def answer(self, request: Request) -> Observation | Failure:
+    def answer(self, request: Request, weights: int = 0) -> Observation | Failure:
         """The answer of a computation that reuses nothing; raises ServerFailure where none can be had."""
+        if weights:
+            return self._ask(request, self._server_with(weights))
         try:
             return self._ask(request)
         except ServerFailure:
@@ -63,10 +75,17 @@ class Reference:
         except ServerFailure as failure:
             raise ServerFailure(f"the reference was started again and lost at the same request: {failure}") from None
 
-    def _ask(self, request: Request) -> Observation | Failure:
+    def _server_with(self, weights: int) -> Server:
+        if weights not in self._weighted:
+            if self._with_weights is None:
+                raise ServerFailure("the reference has one version of the model's weights only")
+            self._weighted[weights] = self._with_weights(weights)
+        return self._weighted[weights]
+
+    def _ask(self, request: Request, server: Server | None = None) -> Observation | Failure:
         self.requests += 1
         try:
-            return self.server.complete(request)
+            return (server or self.server).complete(request)
         except RequestRefused as refusal:
             return Failure(refusal.reason, refusal.status)
 
@@ -84,7 +103,7 @@ class Reference:
             return Step(outcome=Done())
         if asked not in known:
             request = self._request(asked.prompt, asked.tokens, asked.environment, asked.sampling)
-            known[asked] = self.answer(request)
+            known[asked] = self.answer(request, asked.environment.weights)
         return Step(outcome=known[asked], prompt=asked.prompt, environment=asked.environment, asked=asked.tokens)
 
     def _follow(self, trace: Trace, at: int, ours: Observation, theirs: Observation, noise: Noise) -> Observation:
@@ -104,7 +123,7 @@ class Reference:
         if step.environment is None or step.sampling != Sampling.PLAIN:
             return None
         request = self._request(step.prompt + forced, step.asked - len(forced), step.environment, step.sampling)
-        answer = self.answer(request)
+        answer = self.answer(request, step.environment.weights)
         return answer.positions if isinstance(answer, Observation) else None
 
     def _request(self, prompt: tuple[int, ...], tokens: int, environment: Environment, sampling: str) -> Request:

@@ -43,6 +43,7 @@ class Rig:
         self._target: Target | None = None
         self._reference: Reference | None = None
         self._reference_process: LaunchedServer | None = None
+        self._weighted_references: list[LaunchedServer] = []
         self.notices: SimpleQueue[Mishap | Sighting] = SimpleQueue()
         """What befell the servers, and what others did to them."""
 
@@ -105,8 +106,9 @@ class Rig:
         """End what was started."""
         if self._target is not None:
             self._target.close()
-        if self._reference_process is not None:
-            self._reference_process.stop()
+        for process in (self._reference_process, *self._weighted_references):
+            if process is not None:
+                process.stop()
         if self._installation is not None:
             self._installation.close()
 
@@ -175,8 +177,16 @@ class Rig:
     def _launch_reference(self, installation: Installation) -> Reference:
         self._reference_process = _started(installation.reference())
         server = installation.connect_reference(self._reference_process.url)
-        self._reference = Reference(server, ReferenceMode.LAUNCHED, self._revive_reference)
+        with_weights = self._reference_with if installation.reference_of is not None else None
+        self._reference = Reference(server, ReferenceMode.LAUNCHED, self._revive_reference, with_weights)
         return self._reference
+
+    def _reference_with(self, weights: int) -> Server:
+        assert self._installation is not None
+        assert self._installation.reference_of is not None
+        process = _started(self._installation.reference_of(weights))
+        self._weighted_references.append(process)
+        return self._installation.connect_reference(process.url)
 
     def _revive_reference(self) -> Server:
         assert self._installation is not None

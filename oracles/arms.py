@@ -6,7 +6,7 @@ import msgspec
 
 from scenarios.entitlement import entitlements
 from scenarios.environment import AdapterScale, Environment
-from scenarios.operations import Complete, Evict, Operation, Reload, ReloadWeights, SetScales, Start
+from scenarios.operations import Complete, Evict, Operation, Reload, ReloadWeights, SetScales, Start, Unload
 from scenarios.plans import Plan, references, replaced, requests, without
 
 
@@ -54,12 +54,17 @@ def alone(plan: Plan, wrong: int) -> tuple[Plan, int] | None:
 
 
 def respelled(plan: Plan, wrong: int, adapters: int) -> Plan:
-    """The plan with the wrong request naming each of the server's adapters, as it may have left unsaid."""
+    """The plan in other words: its wrong request names each of the server's adapters, which are replaced in place."""
     environment = entitlements(plan)[wrong] or Environment()
-    return with_setting(plan, wrong, Setting(_spelled(environment, list(range(adapters))), environment.salt))
+    named = with_setting(plan, wrong, Setting(_spelled(environment, list(range(adapters))), environment.salt))
+    return msgspec.structs.replace(named, operations=tuple(_in_place(operation) for operation in named.operations))
 
 
-_TELL = (SetScales, Reload, ReloadWeights)
+def _in_place(operation: Operation) -> Operation:
+    return Reload(operation.adapter, operation.version) if isinstance(operation, Unload) else operation
+
+
+_TELL = (SetScales, Reload, Unload, ReloadWeights)
 """Operations without which the request would be entitled to something else."""
 
 
@@ -72,8 +77,8 @@ def _in(operation: Operation, setting: Setting, environment: Environment) -> Ope
             return SetScales(setting.scales or ())
         case Evict(scales=scales):
             return operation if scales is None else msgspec.structs.replace(operation, scales=setting.scales)
-        case Reload(adapter=adapter):
-            return Reload(adapter, _version(environment, adapter))
+        case Reload(adapter=adapter) | Unload(adapter=adapter):
+            return msgspec.structs.replace(operation, version=_version(environment, adapter))
         case ReloadWeights():
             return ReloadWeights(environment.weights)
         case _:

@@ -40,7 +40,7 @@ class Element(StrEnum):
     REQUEST_BETWEEN = "request-between"
     """Another request runs in between."""
     SETTING_BETWEEN = "setting-between"
-    """The request in between runs in the environment of the wrong one."""
+    """Another request runs in the environment of the wrong one, which the check before reuse sees."""
     CUT_BACK = "cut-back"
     """The wrong prompt leaves the earlier one before its end, ends inside it or is the same: the cache is cut back."""
     GROWTH = "growth"
@@ -130,8 +130,7 @@ def ablations(plan: Plan, wrong: int, donor: int | None) -> list[Ablation]:
     between = [at for at, _ in requests(plan) if donor < at < wrong]
     if between and not _referred(plan, between):
         found.append(Ablation(Element.REQUEST_BETWEEN, without(plan, between), wrong - len(between)))
-        found += _setting_between(plan, wrong, donor, between)
-    return found
+    return found + _setting_of_others(plan, wrong, donor)
 
 
 def relation(donor: Sequence[int], wrong: Sequence[int]) -> Element | None:
@@ -214,11 +213,12 @@ def _at_setting_of(plan: Plan, step: int, other: int) -> Plan:
     return with_setting(plan, step, own_spelling(plan, other))
 
 
-def _setting_between(plan: Plan, wrong: int, donor: int, between: Sequence[int]) -> list[Ablation]:
+def _setting_of_others(plan: Plan, wrong: int, donor: int) -> list[Ablation]:
+    others = [at for at, _ in requests(plan) if at < wrong and at != donor]
     changed = plan
-    for at in between:
+    for at in others:
         changed = _at_setting_of(changed, at, donor)
     environments = entitlements(plan)
-    if changed == plan or all(environments[at] == environments[donor] for at in between):
+    if changed == plan or all(environments[at] == environments[donor] for at in others):
         return []
     return [Ablation(Element.SETTING_BETWEEN, changed, wrong)]

@@ -70,28 +70,30 @@ def apart(ours: Sequence[TokenLogprob], theirs: Sequence[TokenLogprob]) -> Delta
     """Largest |delta logprob| over the tokens of two top-k lists, by band; a sound lower bound for missing tokens."""
     if ours == theirs or not ours or not theirs:
         return NOTHING
-    left = {entry.id: _floored(entry.logprob) for entry in ours}
-    right = {entry.id: _floored(entry.logprob) for entry in theirs}
-    most = [0.0] * len(NOTHING)
-    for likelier, delta in (*_shared(left, right), *_beyond(left, right), *_beyond(right, left)):
-        band = band_of(likelier)
-        most[band] = max(most[band], delta)
+    left, right = _floored(ours), _floored(theirs)
+    most = list(NOTHING)
+    _widen(most, left, right)
+    _widen(most, {token: right[token] for token in right.keys() - left.keys()}, left)
     return tuple(most)
 
 
-def _shared(left: dict[int, float], right: dict[int, float]) -> list[tuple[float, float]]:
-    """The likelier value and the difference of each token that both lists hold."""
-    return [(max(left[token], right[token]), abs(left[token] - right[token])) for token in left.keys() & right.keys()]
+def _floored(entries: Sequence[TokenLogprob]) -> dict[int, float]:
+    return {entry.id: value if (value := entry.logprob) > FLOOR else FLOOR for entry in entries}
 
 
-def _beyond(mine: dict[int, float], other: dict[int, float]) -> list[tuple[float, float]]:
-    """The same for tokens that only the first list holds, by how much they exceed the other's k-th value."""
+def _widen(most: list[float], mine: dict[int, float], other: dict[int, float]) -> None:
+    """Take in how far each token of ``mine`` is apart; one plain loop, since lists may hold a whole vocabulary."""
     kth = min(other.values())
-    return [(value, value - kth) for token, value in mine.items() if token not in other and value > kth]
-
-
-def _floored(value: float) -> float:
-    return max(value, FLOOR)
+    for token, value in mine.items():
+        known = other.get(token, kth)
+        if value >= known:
+            band, delta = band_of(value), value - known
+        elif token in other:
+            band, delta = band_of(known), known - value
+        else:
+            continue
+        if delta > most[band]:
+            most[band] = delta
 
 
 def preference(position: Position, token: int) -> float:
@@ -105,4 +107,4 @@ def preference(position: Position, token: int) -> float:
 def lead(position: Position) -> float | None:
     """By how many nats a position prefers its likeliest token to the next; None where it lists fewer than two."""
     values = sorted((entry.logprob for entry in position.top), reverse=True)
-    return _floored(values[0]) - _floored(values[1]) if len(values) > 1 else None
+    return max(values[0], FLOOR) - max(values[1], FLOOR) if len(values) > 1 else None

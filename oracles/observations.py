@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from operator import attrgetter
 
 import msgspec
 
@@ -14,6 +16,14 @@ class TokenLogprob(msgspec.Struct, frozen=True):
 
     id: int
     logprob: float
+
+
+def all_finite(entries: Iterable[TokenLogprob]) -> bool:
+    """Whether every log probability is a number; without a Python loop, since this is asked of every answer."""
+    return all(map(isfinite, map(_LOGPROB, entries)))
+
+
+_LOGPROB = attrgetter("logprob")
 
 
 class Position(msgspec.Struct, frozen=True):

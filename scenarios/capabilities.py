@@ -47,6 +47,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     slots: int = 1
     block: int = 1
     """Tokens that are reused together or not at all."""
+    cache_tokens: int | None = None
+    """Tokens that the cache can hold, over all requests, where the server tells."""
     chunk: int | None = None
     """Prompt tokens computed in one step, where longer prompts are split."""
     window: int | None = None
@@ -56,8 +58,8 @@ class Capabilities(msgspec.Struct, frozen=True):
 
 def lengths_that_matter(capabilities: Capabilities) -> tuple[int, ...]:
     """Prompt lengths at and next to the target's own sizes, smallest first."""
-    block = capabilities.block if capabilities.block > 1 else None
-    sizes = [size for size in (block, capabilities.chunk, capabilities.window) if size is not None]
+    blocks = (capabilities.block, 2 * capabilities.block) if capabilities.block > 1 else ()
+    sizes = [*blocks, *(size for size in (capabilities.chunk, capabilities.window) if size is not None)]
     around = {size + step for size in sizes for step in (-1, 0, 1)}
     limit = capabilities.context // 2
     return tuple(sorted(length for length in around if 1 <= length <= limit))

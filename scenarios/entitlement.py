@@ -40,7 +40,7 @@ class World(msgspec.Struct):
         match operation:
             case SetScales(scales=scales):
                 self.scales = scales
-            case Reload(adapter=adapter, version=version):
+            case Reload(adapter=adapter, version=version) | Unload(adapter=adapter, version=version):
                 self.versions[adapter] = version
             case ReloadWeights(version=version):
                 self.weights = version

@@ -80,10 +80,11 @@ class Reload(msgspec.Struct, frozen=True, tag="reload", tag_field="op"):
     version: int
 
 
-class Unload(msgspec.Struct, frozen=True, tag="unload", tag_field="op"):
-    """Unload ``adapter``, then load it again as it was."""
+class Unload(msgspec.Struct, frozen=True, tag="unload", tag_field="op", omit_defaults=True):
+    """Unload ``adapter``, then load ``version`` of it under its name; without one, the first."""
 
     adapter: int
+    version: int = 0
 
 
 class Evict(msgspec.Struct, frozen=True, tag="evict", tag_field="op", omit_defaults=True):

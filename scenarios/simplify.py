@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from scenarios.environment import AdapterScale
+from scenarios.entitlement import entitlements
+from scenarios.environment import AdapterScale, Environment
 from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Sampling, SetScales, Start
 from scenarios.plans import Plan, changed, replaced, requests, with_prompt, without
 from scenarios.prompts import Prompt, Segment
@@ -50,6 +51,25 @@ def towards_serial(plan: Plan) -> Candidates:
         yield _serial(plan, {at})
 
 
+def named_scales(plan: Plan) -> Candidates:
+    """Have every request name its scales, so that no global ones need to be set."""
+    if all(request.scales is not None for _, request in requests(plan)):
+        return
+    adapters = {scale.adapter for operation in (*plan.prologue, *plan.operations) for scale in _scales(operation)}
+    pairs = zip(plan.operations, entitlements(plan), strict=True)
+    named = Plan(tuple(_named(operation, environment, adapters) for operation, environment in pairs))
+    yield without(named, [at for at, one in enumerate(named.operations) if isinstance(one, SetScales)])
+
+
+def _named(operation: Operation, environment: Environment | None, adapters: set[int]) -> Operation:
+    if not isinstance(operation, (Complete, Start, Evict)) or operation.scales is not None:
+        return operation
+    on = {scale.adapter: scale.scale for scale in environment.scales} if environment is not None else {}
+    return msgspec.structs.replace(
+        operation, scales=tuple(AdapterScale(adapter, on.get(adapter, 0.0)) for adapter in sorted(adapters))
+    )
+
+
 def plainer_requests(plan: Plan) -> Candidates:
     """Without pins, sampling variants and salts: everywhere, then one by one; fewer and shorter fillers."""
     for plainer in (_unpinned, _plain, _unsalted):
@@ -85,13 +105,15 @@ def _simpler_prologue(plan: Plan) -> Candidates:
 
 
 def simpler_paths(plan: Plan) -> Candidates:
-    """Shorter paths everywhere; then, one by one, a root alone, a shorter path, what an earlier request asked."""
+    """Shorter paths everywhere; then, one by one, a root alone, no growth, a shorter path, what was asked earlier."""
     for prompt in dict.fromkeys(request.prompt for _, request in requests(plan)):
         for shorter in _shorter_paths(prompt):
             yield changed(plan, lambda request, old=prompt, new=shorter: _reprompt(request, old, new))  # type: ignore[misc]
     for at, request in requests(plan):
         if request.prompt.segments or _shares_root(plan, at, request.prompt):
             yield replaced(plan, at, with_prompt(request, Prompt(plan.roots)))
+        if request.prompt.after is not None:
+            yield replaced(plan, at, with_prompt(request, _told(plan, request.prompt)))
         for shorter in _shorter_paths(request.prompt):
             yield replaced(plan, at, with_prompt(request, shorter))
         for earlier in dict.fromkeys(other.prompt for before, other in requests(plan) if before < at):
@@ -123,6 +145,7 @@ def shorter_segments(plan: Plan) -> Candidates:
 
 ASPECTS: tuple[Aspect, ...] = (
     fewer_operations,
+    named_scales,
     towards_serial,
     plainer_requests,
     simpler_scales,
@@ -238,6 +261,17 @@ def _shorter_paths(prompt: Prompt) -> Iterator[Prompt]:
         yield msgspec.structs.replace(prompt, segments=(*prompt.segments[:at], *prompt.segments[at + 1 :]))
     if prompt.after is not None:
         yield Prompt(prompt.root, prompt.segments)
+
+
+def _told(plan: Plan, prompt: Prompt) -> Prompt:
+    """A prompt that goes on after an answer, with tokens of its own in the answer's place."""
+    if prompt.after is None:
+        return prompt
+    earlier = plan.operations[prompt.after]
+    assert isinstance(earlier, (Complete, Start))
+    before = _told(plan, earlier.prompt)
+    answer = (Segment("g", prompt.answer),) if prompt.answer else ()
+    return Prompt(before.root, (*before.segments, *answer, *prompt.segments))
 
 
 def _shares_root(plan: Plan, step: int, prompt: Prompt) -> bool:

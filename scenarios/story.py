@@ -117,8 +117,8 @@ def _administration(operation: Operation) -> str:
             return f"set global scales {scales_in_words(scales)}"
         case Reload(adapter=adapter, version=version):
             return f"reload adapter {adapter_letter(adapter)} with weights {version}"
-        case Unload(adapter=adapter):
-            return f"unload and load adapter {adapter_letter(adapter)}"
+        case Unload(adapter=adapter, version=version):
+            return f"unload adapter {adapter_letter(adapter)} and load it with weights {version}"
         case Flush():
             return "flush the cache"
         case Save(slot=slot, file=file):

@@ -46,14 +46,17 @@ _LONG = (16, 48)
 
 def plans(profile: Profile) -> st.SearchStrategy[Plan]:
     """Plans over a small tree of prompts, so that prefixes are shared, forked, grown and asked again."""
-    trees = list(product(profile.lengths, profile.lengths))
+    trees = _trees(profile.lengths)
 
     @st.composite
     def draw_plan(draw: st.DrawFn) -> Plan:
         shapes = [draw(st.sampled_from(trees)) for _ in range(profile.roots)]
-        branches = 4 if profile.cut_backs else 2
+        branches = 5 if profile.cut_backs else 2
         prompts = [prompt for root, shape in enumerate(shapes) for prompt in tree(root, *shape)[:branches]]
-        drawing = _Drawing(profile, prompts)
+        prompts += [Prompt(root) for root in range(profile.roots)] if profile.bare else []
+        variants = [sampling for sampling in profile.samplings if sampling is not Sampling.PLAIN]
+        variant = (draw(st.sampled_from(variants)),) if variants else ()
+        drawing = _Drawing(msgspec.structs.replace(profile, samplings=(Sampling.PLAIN, *variant)), prompts)
         for _ in range(draw(st.integers(2, profile.most))):
             drawing.add(draw(st.sampled_from(drawing.kinds())), draw(st.integers(0, 2**20)))
         return drawing.plan()
@@ -61,14 +64,21 @@ def plans(profile: Profile) -> st.SearchStrategy[Plan]:
     return draw_plan()
 
 
-def tree(root: int, trunk: int, branch: int) -> list[Prompt]:
-    """A trunk, a branch that goes on from it, one that leaves it early, and the trunk with its middle left out."""
-    fork = max(1, trunk - branch)
+def _trees(lengths: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Trunks, branches, and where the second branch leaves its trunk: a branch before the end, or at a length too."""
+    pairs = list(product(lengths, lengths))
+    forks = [{max(1, trunk - branch), *(fork for fork in lengths if fork < trunk)} for trunk, branch in pairs]
+    return [(*pair, fork) for pair, at in zip(pairs, forks, strict=True) for fork in sorted(at)]
+
+
+def tree(root: int, trunk: int, branch: int, fork: int) -> list[Prompt]:
+    """A trunk, a branch from its end, one from within, the trunk with its middle left out, and a branch of a branch."""
     return [
         Prompt(root, (Segment("a", trunk),)),
         Prompt(root, (Segment("a", trunk), Segment("b", branch))),
         Prompt(root, (Segment("a", fork), Segment("c", branch))),
         Prompt(root, (Segment("a", fork), Segment("b", branch))),
+        Prompt(root, (Segment("a", fork), Segment("c", max(1, branch * 3 // 4)), Segment("d", branch))),
     ]
 
 
@@ -82,6 +92,7 @@ class _Drawing:
         self._flying: list[int] = []
         self._answered: list[int] = []
         self._saved: list[int] = []
+        self._prompts_asked: list[Prompt] = []
         self._longest: dict[int, int] = {}
 
     def kinds(self) -> list[str]:
@@ -96,6 +107,7 @@ class _Drawing:
         operation = self._operation(kind, _Choice(number))
         at = len(self._operations)
         if isinstance(operation, (Complete, Start)):
+            self._prompts_asked += [operation.prompt] if operation.prompt.after is None else []
             self._longest[operation.prompt.root] = max(
                 self._longest.get(operation.prompt.root, 0), operation.prompt.length
             )
@@ -137,9 +149,16 @@ class _Drawing:
     def _complete(self, choose: _Choice) -> Complete:
         profile = self._profile
         request = Complete(
-            prompt=choose.of(self._askable()), scales=choose.of(profile.spellings), tokens=choose.of(profile.answers)
+            prompt=choose.of((*self._askable(), *self._asked)),
+            scales=choose.of(profile.spellings),
+            tokens=choose.of(profile.answers),
         )
         return self._varied(request, choose)
+
+    @property
+    def _asked(self) -> list[Prompt]:
+        """What was asked before, which is worth asking again: twice as likely, where it may be."""
+        return list(dict.fromkeys(self._prompts_asked)) if self._profile.cut_backs else []
 
     def _askable(self) -> list[Prompt]:
         """Prompts that may be asked next; all of them, unless they may only go on from what was asked."""
@@ -153,7 +172,7 @@ class _Drawing:
         if profile.slots:
             request = msgspec.structs.replace(request, slot=choose.of((None, *profile.slots)))
         if len(profile.samplings) > 1:
-            request = msgspec.structs.replace(request, sampling=choose.of((Sampling.PLAIN, *profile.samplings)))
+            request = msgspec.structs.replace(request, sampling=choose.of(profile.samplings))
         if len(profile.salts) > 1:
             request = msgspec.structs.replace(request, salt=choose.of(profile.salts))
         return request
@@ -188,7 +207,7 @@ class _Drawing:
             case "set_scales":
                 return SetScales(choose.of(profile.global_scales))
             case "evict":
-                return Evict(1 + choose.below(profile.fillers), choose.of((8, 24, 64)), choose.of(profile.spellings))
+                return Evict(*choose.of(profile.evictions), choose.of(profile.spellings))
             case "save":
                 return Save(slot, choose.below(2))
             case "restore":
@@ -204,7 +223,7 @@ class _Drawing:
             case "reload":
                 return Reload(choose.below(self._profile.adapters), choose.below(self._profile.versions))
             case "unload":
-                return Unload(choose.below(self._profile.adapters))
+                return Unload(choose.below(self._profile.adapters), choose.below(self._profile.versions))
             case "reload_weights":
                 return ReloadWeights(choose.below(self._profile.versions))
             case "sleep":

@@ -17,6 +17,14 @@ from scenarios.operations import Sampling
 
 SCALES = (0.0, 0.01, 0.5, 1.0)
 """Off, nearly off, half, full."""
+_SALTS = (("", "tenant-1"), ("tenant-1", "tenant-2"), ("", "a"))
+"""Pairs of tenant keys that a careless cache takes for one: none and some, two that begin alike, an adapter's name."""
+_FILLER = 127
+"""Tokens of the prompts that fill a whole cache."""
+_SMALL_CACHE = 4096
+"""Tokens of a cache that a plan can afford to fill."""
+LONG = (40, 100, 200)
+"""Lengths of segments that are not computed in one step: what overlaps or is cut off has to last."""
 
 Spelling = tuple[AdapterScale, ...] | None
 
@@ -42,12 +50,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     slots: tuple[int, ...] = ()
     """Slots that requests may be pinned to."""
     samplings: tuple[Sampling, ...] = (Sampling.PLAIN,)
+    """Each plan has one besides the plain one."""
     salts: tuple[str, ...] = ("",)
     adapters: int = 0
     versions: int = 2
     tasks: tuple[str, ...] = ()
-    fillers: int = 2
-    """Filler prompts of one eviction."""
+    evictions: tuple[tuple[int, int], ...] = ((1, 8), (2, 24), (2, 64))
+    """Number and length of the filler prompts of one eviction."""
+    bare: bool = False
+    """Whether a prompt may be its first token alone."""
 
 
 def sizes(rng: random.Random, capabilities: Capabilities) -> tuple[int, ...]:
@@ -55,7 +66,38 @@ def sizes(rng: random.Random, capabilities: Capabilities) -> tuple[int, ...]:
     special = lengths_that_matter(capabilities)
     least = capabilities.block if capabilities.block > 1 else 1
     small = [length + least - 1 for length in rng.sample(range(1, 25), 3)]
-    return tuple(sorted({*small, *rng.sample(special, min(len(special), rng.choice((0, 1, 2))))}))
+    # A prompt is its root's token and its segments.
+    whole = [length - 1 for length in rng.sample(special, min(len(special), rng.choice((0, 1, 2)))) if length > 1]
+    return tuple(sorted({*small, *whole}))
+
+
+def longer(rng: random.Random, plain: Profile, capabilities: Capabilities) -> tuple[int, ...]:
+    """The lengths of a profile, sometimes with a long one among them."""
+    able = [length for length in LONG if 3 * length <= capabilities.context]
+    if not able or rng.random() < 0.5:
+        return plain.lengths
+    return tuple(sorted({*plain.lengths[:2], rng.choice(able)}))
+
+
+def evictions(capabilities: Capabilities) -> tuple[tuple[int, int], ...]:
+    """Fillers that take a slot or two; enough of them for all that is cached, where that is told and little."""
+    some = ((1, 8), (2, 24), (2, 64))
+    size, longest = capabilities.cache_tokens, capabilities.context // 2 - 1
+    if size is None or size > _SMALL_CACHE:
+        return some
+    length = min(_FILLER, longest)
+    return (*some, *(((1 + -(-size // length), length),) * 3))
+
+
+def evicting(rng: random.Random, capabilities: Capabilities) -> tuple[str, ...]:
+    """Sometimes ``evict``, where a plan can empty the cache; elsewhere other prompts push out what they can."""
+    small = capabilities.cache_tokens is not None and capabilities.cache_tokens <= _SMALL_CACHE
+    return ("evict",) if small and rng.random() < 0.4 else ()
+
+
+def salts(rng: random.Random) -> tuple[str, str]:
+    """Two tenant keys."""
+    return rng.choice(_SALTS)
 
 
 def few(rng: random.Random, spellings: Sequence[Spelling]) -> tuple[Spelling, ...]:
@@ -97,6 +139,8 @@ def profile(rng: random.Random, capabilities: Capabilities, spellings: Sequence[
         answers=tuple(rng.sample((1, 1, 2, 4, 8), 2)),
         most=rng.choice((4, 6, 8)),
         adapters=capabilities.adapters,
+        evictions=evictions(capabilities),
+        bare=rng.random() < 0.2,
     )
 
 

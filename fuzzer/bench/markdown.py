@@ -17,11 +17,11 @@ def card(results: Results) -> str:
     return _table(["what", "measured", "goal", "met", "command", "date"], lines)
 
 
-def page(results: Results) -> str:
-    """The score card, the machines, and each part's plots and cases."""
+def page(results: Results, *, drawn: bool) -> str:
+    """The score card, the machines, and each part's cases and, where they were ``drawn``, its plots."""
     machines = dict.fromkeys(_machine(measured.machine) for measured in results.parts)
     parts = ["# Score card", card(results), "\n".join(f"- {markdown(words)}" for words in machines)]
-    parts += [section for measured in results.parts for section in _section(measured.part)]
+    parts += [section for measured in results.parts for section in _section(measured.part, drawn=drawn)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -32,8 +32,8 @@ def _figures(measured: Measured) -> Iterator[list[str]]:
         yield [*words, _code(part.command), date]
 
 
-def _section(part: Part) -> list[str]:
-    plots = [f"![{markdown(plot.title)}]({plot.name}.svg)" for plot in part.plots]
+def _section(part: Part, *, drawn: bool) -> list[str]:
+    plots = [f"![{markdown(plot.title)}]({plot.name}.svg)" for plot in part.plots if drawn]
     rows = [[markdown(cell) for cell in row] for row in part.rows]
     if not plots and not rows:
         return []

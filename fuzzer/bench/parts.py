@@ -6,11 +6,13 @@ from fuzzer.bench import (
     cold_start,
     duplicates,
     false_alarms,
+    growth,
     mutation,
     quantised,
     sensitivity,
     stale_source,
     throughput,
+    vocabulary,
     wheels,
 )
 from fuzzer.bench.card import Measure
@@ -23,6 +25,8 @@ PARTS: Parts = {
     "throughput": ("requests a second beside a bare HTTP loop, own CPU and memory", throughput.measure),
     "wheels": ("public llama-server bugs on the wheels that have them", wheels.measure),
     "cold-start": ("seconds from the command to a confirmed, minimal finding", cold_start.measure),
+    "growth": ("speed, CPU and memory by plan length, overlap and campaign length", growth.measure),
+    "vocabulary": ("what comparing lists of 128k logprobs costs", vocabulary.measure),
     "sensitivity": ("the smallest stale scale step that is told from rounding", sensitivity.measure),
     "stale-source": ("how often the step whose state was reused is named", stale_source.measure),
     "duplicates": ("whether one bug found from many seeds is one finding", duplicates.measure),

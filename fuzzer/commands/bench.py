@@ -98,7 +98,7 @@ def _measure(name: str, part: tuple[str, Measure], options: BenchOptions, screen
 def _write(out: Path, results: Results) -> None:
     """bench.json, bench.md, and a plot a file where they can be drawn."""
     write_results(out, results)
-    write_atomically(out / "bench.md", page(results).encode())
+    write_atomically(out / "bench.md", page(results, drawn=can_draw()).encode())
     if can_draw():
         write_plots(out, [plot for measured in results.parts for plot in measured.part.plots])
 

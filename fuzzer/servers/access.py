@@ -11,7 +11,7 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 
 from fuzzer.errors import UsageError
 
+RETRY_AFTER = "Retry-After"
+"""The header in which a busy server says how long to wait."""
 _KEYS = ("STALEFUZZ_API_KEY", "OPENAI_API_KEY")
 _BUSY = (429, 503)
 _FIRST_PAUSE_S = 0.25
@@ -69,11 +71,10 @@ class Gate:
         with self._slots:
             yield
 
-    def pause(self, tried: int, status: int, headers: Mapping[str, str]) -> bool:
-        """Whether to ask once more after this status; waits before it says so."""
+    def pause(self, tried: int, status: int, asked: str) -> bool:
+        """Whether to ask once more after this status; waits before it says so, as long as Retry-After asked to."""
         if status not in _BUSY or tried >= self._access.tries:
             return False
-        asked = headers.get("retry-after") or headers.get("Retry-After") or ""
         seconds = float(asked) if asked.isdecimal() else _FIRST_PAUSE_S * 2 ** (tried - 1)
         time.sleep(min(seconds, _LONGEST_PAUSE_S))
         return True

@@ -58,6 +58,11 @@ class Installation(Protocol):
         """The same model and numerics with every cache off, not yet started."""
         ...
 
+    @property
+    def reference_of(self) -> Callable[[int], LaunchedServer] | None:
+        """The reference with another version of the model's weights, not yet started; None where there is one only."""
+        ...
+
     def connect(self, url: str) -> Server:
         """The adapter for a target that we started."""
         ...

@@ -33,6 +33,7 @@ class LlamaInstallation:
 
     takes_settings = True
     starts_quickly = True
+    reference_of = None
 
     def __init__(self, options: ServerOptions, exact: bool) -> None:
         if options.binary is not None and not options.binary.is_file():

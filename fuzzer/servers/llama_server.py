@@ -5,7 +5,6 @@ Field names and their meaning are llama.cpp's own, tools/server/README.md of b11
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any
 
@@ -16,7 +15,7 @@ from fuzzer.servers import sse
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.llama_use import LlamaUse
 from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
-from oracles.observations import Observation, Position, TokenLogprob
+from oracles.observations import Observation, Position, TokenLogprob, all_finite
 from scenarios.capabilities import Capabilities, ModelShape
 from scenarios.environment import AdapterScale
 from scenarios.operations import Erase, Operation, Other, Restore, Sampling, Save, SetScales, Sleep, Task
@@ -317,6 +316,6 @@ def _observation(positions: list[Position], timings: _Timings, slot: int | None)
 
 
 def _position(chosen: _Chosen) -> Position:
-    if not all(math.isfinite(entry.logprob) for entry in chosen.top_logprobs):
+    if not all_finite(chosen.top_logprobs):
         raise RequestRefused("a log probability is not a finite number")
     return Position(chosen.id, chosen.top_logprobs)

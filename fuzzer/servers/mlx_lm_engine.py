@@ -32,6 +32,7 @@ class MlxInstallation:
     takes_settings = False
     build = None
     tiny_files: tuple[Path, ...] = ()
+    reference_of = None
     starts_quickly = True
     program = "mlx_lm.server"
 

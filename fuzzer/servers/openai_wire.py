@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +9,7 @@ import msgspec
 
 from fuzzer.servers.protocol import RequestRefused
 from fuzzer.servers.texts import Texts
-from oracles.observations import Observation, Position, TokenLogprob
+from oracles.observations import Observation, Position, TokenLogprob, all_finite
 
 _ID_PREFIX = "token_id:"
 
@@ -147,7 +146,7 @@ def _from_lists(
 
 def _sorted(entries: Iterable[tuple[int, float | None]], most: int) -> list[TokenLogprob]:
     known = [TokenLogprob(token, value) for token, value in entries if value is not None]
-    if not all(math.isfinite(entry.logprob) for entry in known):
+    if not all_finite(known):
         raise RequestRefused("a log probability is not a finite number")
     return sorted(known, key=lambda entry: -entry.logprob)[:most]
 

@@ -75,7 +75,7 @@ class Watcher(Protocol):
     """Whoever follows a streamed answer."""
 
     def opened(self, connection: socket.socket) -> None:
-        """Told the connection of the request as soon as it stands, so that it can be cut."""
+        """Told the connection as soon as the request has been sent, so that it can be cut before the answer begins."""
         ...
 
     def arrived(self, position: Position) -> None:

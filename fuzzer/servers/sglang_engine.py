@@ -32,6 +32,7 @@ class SglangInstallation:
     takes_settings = False
     build = None
     tiny_files: tuple[Path, ...] = ()
+    reference_of = None
     starts_quickly = False
     program = "sglang.launch_server"
 

@@ -6,7 +6,6 @@ would switch prefix reuse off.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from secrets import token_hex
 from typing import Any
@@ -20,7 +19,7 @@ from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import adapter_named
 from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
-from oracles.observations import Observation, Position, TokenLogprob
+from oracles.observations import Observation, Position, TokenLogprob, all_finite
 from scenarios.capabilities import Capabilities
 from scenarios.environment import adapter_letter
 from scenarios.operations import Flush, Operation, Reload, Sampling, Unload
@@ -138,9 +137,8 @@ class SglangServer:
         """Do an operation that is no request; an adapter that is loaded again was unloaded before."""
         if isinstance(operation, (Reload, Unload)):
             name = self._adapters[operation.adapter].lora_name
-            version = operation.version if isinstance(operation, Reload) else 0
             self._connection.post("/unload_lora_adapter", {"lora_name": name})
-            path = version_path(self._setup.paths, operation.adapter, version)
+            path = version_path(self._setup.paths, operation.adapter, operation.version)
             self._connection.post("/load_lora_adapter", {"lora_name": name, "lora_path": path})
             return None
         wire = self.action(operation)
@@ -279,7 +277,7 @@ def _positions(meta: _Meta) -> list[Position]:
 
 def _top(entries: list[Entry]) -> list[TokenLogprob]:
     known = [TokenLogprob(token, value) for value, token, _ in entries if value is not None]
-    if not all(math.isfinite(entry.logprob) for entry in known):
+    if not all_finite(known):
         raise RequestRefused("a log probability is not a finite number")
     return sorted(known, key=lambda entry: -entry.logprob)
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fuzzer.errors import ServerFailure
-from fuzzer.servers.access import Gate, gate
+from fuzzer.servers.access import RETRY_AFTER, Gate, gate
 from fuzzer.servers.protocol import RequestRefused, Watcher
 
 _SECONDS = 60.0
@@ -30,7 +30,7 @@ def events(url: str, path: str, body: object, watcher: Watcher) -> Iterator[byte
             with closing(door.connection(url, _SECONDS)) as connection:
                 try:
                     response = _asked(connection, door, urlsplit(url).path.rstrip("/") + path, content, watcher)
-                    if not door.pause(tried, response.status, dict(response.headers)):
+                    if not door.pause(tried, response.status, response.headers.get(RETRY_AFTER, "")):
                         yield from _data(_accepted(response))
                         return
                 except (OSError, http.client.HTTPException) as error:
@@ -41,9 +41,8 @@ def events(url: str, path: str, body: object, watcher: Watcher) -> Iterator[byte
 def _asked(
     connection: http.client.HTTPConnection, door: Gate, path: str, content: bytes, watcher: Watcher
 ) -> http.client.HTTPResponse:
-    connection.connect()
-    watcher.opened(connection.sock)
     connection.request("POST", path, content, door.headers())
+    watcher.opened(connection.sock)
     return connection.getresponse()
 
 

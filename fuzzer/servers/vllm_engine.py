@@ -37,6 +37,7 @@ class VllmInstallation:
     takes_settings = False
     build = None
     tiny_files: tuple[Path, ...] = ()
+    reference_of = None
     starts_quickly = False
     program = "vllm serve"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from itertools import takewhile
 from secrets import token_hex
 from typing import Any
 
@@ -23,7 +22,7 @@ from fuzzer.servers.openai_wire import Completion
 from fuzzer.servers.probed_texts import SAMPLE
 from fuzzer.servers.protocol import Request, RequestRefused, Use
 from scenarios.capabilities import Capabilities
-from scenarios.operations import Flush, Operation, Reload, Sampling, Sleep, Unload
+from scenarios.operations import Flush, Operation, Reload, ReloadWeights, Sampling, Sleep, Unload
 from scenarios.prompts import TokenSpace
 
 ENGINE = "vllm"
@@ -40,6 +39,7 @@ _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repetition_penalty": 1.5, "presence_penalty": 0.5},
     Sampling.BIAS: {"logit_bias": {str(token): -5.0 for token in range(4, 300, 2)}},
+    Sampling.GRAMMAR: {"allowed_token_ids": list(range(5, 300, 3))},
     Sampling.SEEDED: {"temperature": 1.0, "seed": 7},
 }
 
@@ -75,6 +75,8 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Each version of each adapter has a name of its own, as on a reference."""
     only: tuple[str, ...] | None = None
     """Names of the adapters to use; None: all that the server has."""
+    weights: tuple[str, ...] = ()
+    """Folders of the model's weights on the server's machine, those it starts with first, for loading others."""
     admin: bool = False
     """Whether what other users of the server would notice is allowed."""
     reuse: bool = True
@@ -123,18 +125,18 @@ class VllmServer(OpenAIServer):
         return body | _SAMPLINGS.get(request.sampling, {})
 
     def perform(self, operation: Operation) -> int | None:
-        """Do an operation that is no request; an unloaded adapter is loaded again as it was."""
-        if isinstance(operation, Unload):
-            name = self._names[operation.adapter]
-            self._connection.post("/v1/unload_lora_adapter", {"lora_name": name})
-            path = version_path(self._setup.paths, operation.adapter, 0)
-            self._connection.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": path})
-            return None
-        if isinstance(operation, Sleep):
-            self._connection.post("/sleep?level=1", {})
-            self._connection.post("/wake_up", {})
-            return None
-        return super().perform(operation)
+        """Do an operation that is no request; a server that was put to sleep is woken up."""
+        match operation:
+            case Unload(adapter=adapter, version=version):
+                name, path = self._names[adapter], version_path(self._setup.paths, adapter, version)
+                self._connection.post("/v1/unload_lora_adapter", {"lora_name": name})
+                self._connection.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": path})
+            case Sleep():
+                self._connection.post("/sleep?level=1", {})
+                self._connection.post("/wake_up", {})
+            case _:
+                return super().perform(operation)
+        return None
 
     def action(self, operation: Operation) -> tuple[str, Any] | None:
         """Route and JSON of an operation that is no request; None for one that this server cannot do by one POST."""
@@ -148,6 +150,9 @@ class VllmServer(OpenAIServer):
                     "lora_path": path,
                     "load_inplace": True,
                 }
+            case ReloadWeights(version=version) if self._setup.weights:
+                path = self._setup.weights[version % len(self._setup.weights)]
+                return "/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": path}}
             case _:
                 return None
 
@@ -164,6 +169,7 @@ class VllmServer(OpenAIServer):
 
     def _state_capabilities(self) -> Capabilities:
         adapters = len(self._setup.paths) if self._setup.versioned else len(self._names)
+        block, blocks = cache_config(self._connection)
         return Capabilities(
             space=self._space(),
             context=self._base.max_model_len or _CONTEXT,
@@ -177,7 +183,8 @@ class VllmServer(OpenAIServer):
             bypass_how="a fresh cache_salt",
             salts=True,
             slots=8,
-            block=block_size(self._connection),
+            block=block,
+            cache_tokens=blocks * block if blocks is not None else None,
             window=self._setup.window,
         )
 
@@ -185,8 +192,9 @@ class VllmServer(OpenAIServer):
         if not self._setup.admin:
             return []
         loads = ["reload"] if len(self._setup.paths) > 1 else []
-        unloads = ["unload"] if self._setup.paths else []
-        return [*self._dev_operations(), *loads, *unloads]
+        loads += ["unload"] if self._setup.paths else []
+        loads += ["reload_weights"] if len(self._setup.weights) > 1 else []
+        return [*self._dev_operations(), *loads]
 
     def _dev_operations(self) -> list[str]:
         """What routes of the development mode can do, which a server need not have."""
@@ -201,7 +209,7 @@ class VllmServer(OpenAIServer):
 
     def _tells_cached(self) -> bool:
         """Whether the same long prompt again, under a salt of its own, is said to be cached."""
-        prompt = [self._space().first + number % 7 for number in range(2 * block_size(self._connection) + 2)]
+        prompt = [self._space().first + number % 7 for number in range(2 * cache_config(self._connection)[0] + 2)]
         salt = f"stalefuzz-{token_hex(8)}"
         answers = [self._asked(prompt, cache_salt=salt) for _ in range(2)]
         usage = answers[-1].usage if answers[-1] is not None else None
@@ -259,12 +267,17 @@ def speaks_vllm(connection: Connection) -> bool:
         return False
 
 
-def block_size(connection: Connection) -> int:
-    """Tokens of a cache block, from the metrics."""
+def cache_config(connection: Connection) -> tuple[int, int | None]:
+    """Tokens of a cache block, and how many blocks there are where that is told; from the metrics."""
     try:
         metrics = connection.get("/metrics").decode("utf-8", "replace")
     except RequestRefused:
-        return _BLOCK
-    info = next((line for line in metrics.splitlines() if "cache_config_info{" in line), "")
-    found = re.search(r'[{,]block_size="(\d+)"', info)
-    return int("".join(takewhile(str.isdigit, found[1]))) if found else _BLOCK
+        return _BLOCK, None
+    config = next((line for line in metrics.splitlines() if "cache_config_info{" in line), "")
+    return _labelled(config, "block_size") or _BLOCK, _labelled(config, "num_gpu_blocks")
+
+
+def _labelled(line: str, label: str) -> int | None:
+    """The whole number in a label of a metric."""
+    found = re.search(rf'[{{,]{label}="(\d+)"', line)
+    return int(found[1]) if found else None

@@ -27,13 +27,14 @@ from scenarios.operations import (
     ReloadWeights,
     SetScales,
     Start,
+    Unload,
 )
 from scenarios.prompts import Prompt, Segment, prompt_tokens
 from scenarios.story import story_lines
 
 _MOST_TOKENS = 256
 _MOST_TEXTS = 64
-_SETTERS = (SetScales, Reload, ReloadWeights)
+_SETTERS = (SetScales, Reload, Unload, ReloadWeights)
 
 
 def answer_of(outcome: Outcome, step: int) -> list[AnswerToken]:

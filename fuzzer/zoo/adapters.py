@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from fuzzer.zoo.bugs import Bug
-from fuzzer.zoo.requests import Environment, Identity
+from fuzzer.zoo.requests import FIRST_WEIGHTS, Environment, Identity
 
 BASE_MODEL = "base"
 
@@ -36,12 +36,12 @@ class Loaded:
 class NamedAdapters:
     """Adapters under names that come, go and change their meaning; ``weights`` names the base model's own."""
 
-    def __init__(self, bug: Bug | None) -> None:
+    def __init__(self, bug: Bug | None, weights: str = FIRST_WEIGHTS) -> None:
         self._bug = bug
         self._loads: Counter[str] = Counter()
         self._buffers: dict[str, str] = {}
         self._weights_version = 0
-        self.weights = Environment().weights
+        self.weights = weights
         self.loaded: dict[str, Loaded] = {}
 
     def load(self, name: str, path: str, *, in_place: bool) -> bool:

@@ -19,6 +19,7 @@ from fuzzer.servers.llama_server import LlamaServer
 from fuzzer.servers.protocol import Server
 from fuzzer.servers.vllm_server import VllmServer, VllmSetup
 from fuzzer.zoo.model import Family
+from fuzzer.zoo.requests import FIRST_WEIGHTS
 from fuzzer.zoo.serve import parse
 from fuzzer.zoo.settings import Flavour
 from fuzzer.zoo.settings import Settings as ZooSettings
@@ -29,6 +30,7 @@ from scenarios.environment import adapter_letter
 NAME = "zoo"
 _START_S = 30.0
 _PATHS = ("zoo-adapter-0", "zoo-adapter-1")
+_WEIGHTS = (FIRST_WEIGHTS, "zoo-again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,18 @@ class ZooInstallation:
 
     def reference(self) -> LaunchedServer:
         """The same model with nothing planted and nothing cached, not yet started."""
+        return LaunchedServer(ZooLaunch(self._reference_arguments()))
+
+    def reference_of(self, weights: int) -> LaunchedServer:
+        """The reference with another version of the model's weights, not yet started."""
+        return LaunchedServer(ZooLaunch((*self._reference_arguments(), "--weights", _WEIGHTS[weights % len(_WEIGHTS)])))
+
+    def _reference_arguments(self) -> tuple[str, ...]:
         kept = list(self._arguments)
         if "--bug" in kept:
             at = kept.index("--bug")
             kept[at : at + 2] = ["--flavour", self._settings.flavour, "--family", self._settings.shape.family]
-        return LaunchedServer(ZooLaunch((*kept, "--no-cache")))
+        return (*kept, "--no-cache")
 
     def connect(self, url: str) -> Server:
         """The adapter for a server that we started."""
@@ -102,10 +111,11 @@ class ZooInstallation:
         return VllmSetup(
             vocabulary=vocabulary,
             paths=_PATHS,
+            weights=_WEIGHTS,
+            sleeps=True,
             versioned=versioned,
             admin=not versioned,
             reuse=not versioned,
-            sleeps=True,
         )
 
     def settings(self, setting: tuple[str, ...] = ()) -> Settings:

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from fuzzer.zoo.arithmetic import Floats
 
 ScaledAdapter = tuple[str, float]
+FIRST_WEIGHTS = "zoo"
+"""The name of the weights that a server starts with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
     """What decides the answer besides the tokens: the weights, and the adapters by path, zero scales dropped."""
 
-    weights: str = "zoo"
+    weights: str = FIRST_WEIGHTS
     adapters: tuple[ScaledAdapter, ...] = ()
 
 

@@ -19,6 +19,7 @@ from fuzzer.zoo.bugs import Bug
 from fuzzer.zoo.catalogue import MUTANTS
 from fuzzer.zoo.llama_server import LlamaServer
 from fuzzer.zoo.model import Family, ModelShape
+from fuzzer.zoo.requests import FIRST_WEIGHTS
 from fuzzer.zoo.settings import Flavour, Settings
 from fuzzer.zoo.vllm_server import VllmServer
 
@@ -76,6 +77,7 @@ def parse(arguments: Sequence[str] | None) -> Settings:
     return Settings(
         flavour=flavour,
         shape=ModelShape(family, options.vocabulary, options.context, options.window),
+        weights=options.weights,
         numerics=options.numerics,
         bug=options.bug,
         caching=not options.no_cache,
@@ -95,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--flavour", type=Flavour, choices=list(Flavour))
     parser.add_argument("--family", type=Family, choices=list(Family))
     parser.add_argument("--bug", type=Bug, choices=list(Bug), metavar="NAME", help="plant this mistake")
+    parser.add_argument("--weights", default=FIRST_WEIGHTS, metavar="NAME", help="weights of the vllm flavour's model")
     parser.add_argument("--numerics", type=Numerics, default=Numerics.FLOAT32, choices=list(Numerics))
     parser.add_argument("--no-cache", action="store_true", help="reuse nothing: the reference")
     parser.add_argument("--rows", type=_count, default=0, help="slots (1), or running requests (8)")

@@ -8,6 +8,7 @@ from enum import StrEnum
 from fuzzer.zoo.arithmetic import Numerics
 from fuzzer.zoo.bugs import Bug
 from fuzzer.zoo.model import ModelShape
+from fuzzer.zoo.requests import FIRST_WEIGHTS
 
 
 class Flavour(StrEnum):
@@ -23,6 +24,7 @@ class Settings:
 
     flavour: Flavour = Flavour.LLAMA
     shape: ModelShape = field(default_factory=ModelShape)
+    weights: str = FIRST_WEIGHTS
     numerics: Numerics = Numerics.FLOAT32
     bug: Bug | None = None
     caching: bool = True

@@ -40,7 +40,7 @@ class VllmServer:
         self._cache = BlockCache(settings)
         self._engine = Engine(settings, Network(settings.shape), self._cache)
         self._driver = Driver(self._engine)
-        self._adapters = NamedAdapters(settings.bug)
+        self._adapters = NamedAdapters(settings.bug, settings.weights)
         self._numbers = count()
         self._sleeping = False
         # One request must fit into the pool, or it would wait for ever.
@@ -118,7 +118,7 @@ class VllmServer:
         return _text(f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def _reset(self, _: HttpRequest) -> Reply:
-        return _text("", 200 if self._cache.flush() else 500)
+        return json_reply({"success": self._cache.flush()})
 
     async def _sleep(self, _: HttpRequest) -> Reply:
         if not self._engine.idle:
@@ -166,6 +166,9 @@ class VllmServer:
             "num_requests_running": self._engine.running,
             "num_requests_waiting": self._engine.waiting,
         }
+        settings = self._settings
+        config = f'block_size="{settings.block_size}",num_gpu_blocks="{settings.blocks}"'
+        lines |= {f"cache_config_info{{{config}}}": 1}
         return _text("".join(f"vllm:{name} {value}\n" for name, value in lines.items()))
 
 

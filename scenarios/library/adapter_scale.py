@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import random
 
+import msgspec
+
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario, no_adapter
-from scenarios.swarm import Profile, profile, related
+from scenarios.swarm import Profile, evicting, profile, related
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
-    return profile(rng, capabilities, related(rng, capabilities))
+    plain = profile(rng, capabilities, related(rng, capabilities))
+    return msgspec.structs.replace(plain, kinds=("complete", "complete", *evicting(rng, capabilities)))
 
 
 SCENARIO = Scenario(

@@ -9,7 +9,7 @@ import msgspec
 from scenarios.capabilities import Capabilities
 from scenarios.operations import Sampling
 from scenarios.scenario import Scenario
-from scenarios.swarm import Profile, Spelling, explicit_spellings, profile, related
+from scenarios.swarm import Profile, Spelling, explicit_spellings, longer, profile, related, salts
 
 _OPTIONAL = ("start", "set_scales", "evict", "save", "erase", "flush", "reload", "unload", "sleep", "other")
 _WITH = {"start": ("start", "await", "join", "abort"), "save": ("save", "restore")}
@@ -22,19 +22,21 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     explicit = explicit_spellings(capabilities)
     spellings: list[Spelling] = [*related(rng, capabilities)] if rng.random() < 0.6 else [rng.choice(explicit)]
     relies = "set_scales" in kinds
+    plain = profile(rng, capabilities, [*spellings, None] if relies else spellings)
     return msgspec.structs.replace(
-        profile(rng, capabilities, [*spellings, None] if relies else spellings),
+        plain,
         kinds=("complete", "complete", rng.choice(("complete", "grow")), *kinds),
+        lengths=longer(rng, plain, capabilities) if "start" in kinds else plain.lengths,
         global_scales=tuple(rng.sample(explicit, min(2, len(explicit)))) if relies else (),
         slots=tuple(range(capabilities.slots)) if capabilities.pins and rng.random() < 0.2 else (),
         samplings=_samplings(rng, capabilities),
-        salts=("", "tenant-1") if capabilities.salts and rng.random() < 0.3 else ("",),
+        salts=salts(rng) if capabilities.salts and rng.random() < 0.3 else ("",),
         tasks=capabilities.tasks,
     )
 
 
 def _samplings(rng: random.Random, capabilities: Capabilities) -> tuple[Sampling, ...]:
-    return (Sampling.PLAIN, rng.choice(capabilities.samplings)) if rng.random() < 0.2 else (Sampling.PLAIN,)
+    return capabilities.samplings if rng.random() < 0.2 else (Sampling.PLAIN,)
 
 
 SCENARIO = Scenario(

@@ -12,7 +12,7 @@ import msgspec
 
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario
-from scenarios.swarm import Profile, explicit_spellings, profile
+from scenarios.swarm import Profile, evicting, explicit_spellings, longer, profile
 
 _MIXES = (
     ("complete", "start", "await", "join"),
@@ -20,11 +20,14 @@ _MIXES = (
     ("complete", "start", "await", "abort"),
     ("start", "start", "await", "join", "abort"),
 )
+_WITH_EVICTIONS = ("complete", "start", "await", "evict")
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     one = rng.choice(explicit_spellings(capabilities))
-    return msgspec.structs.replace(profile(rng, capabilities, [one]), kinds=rng.choice(_MIXES), most=8)
+    mixes = [*_MIXES, *([_WITH_EVICTIONS] if evicting(rng, capabilities) else [])]
+    plain = profile(rng, capabilities, [one])
+    return msgspec.structs.replace(plain, kinds=rng.choice(mixes), lengths=longer(rng, plain, capabilities), most=8)
 
 
 SCENARIO = Scenario(

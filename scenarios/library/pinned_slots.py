@@ -8,12 +8,13 @@ import msgspec
 
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario
-from scenarios.swarm import Profile, explicit_spellings, profile
+from scenarios.swarm import Profile, explicit_spellings, profile, related
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
-    one = rng.choice(explicit_spellings(capabilities))
-    return msgspec.structs.replace(profile(rng, capabilities, [one]), slots=tuple(range(capabilities.slots)))
+    one = [rng.choice(explicit_spellings(capabilities))]
+    plain = profile(rng, capabilities, related(rng, capabilities) if rng.random() < 0.5 else one)
+    return msgspec.structs.replace(plain, slots=tuple(range(capabilities.slots)))
 
 
 SCENARIO = Scenario(

@@ -18,7 +18,8 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     beside = "start" in capabilities.operations and rng.random() < 0.5
     return msgspec.structs.replace(
         profile(rng, capabilities, [one]),
-        samplings=(Sampling.PLAIN, *rng.sample(variants, min(2, len(variants)))),
+        roots=rng.choice((1, 1, 2)),
+        samplings=(Sampling.PLAIN, *variants),
         kinds=("complete", "start", "join") if beside else ("complete",),
     )
 

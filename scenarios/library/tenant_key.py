@@ -8,15 +8,16 @@ import msgspec
 
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario
-from scenarios.swarm import Profile, profile, related
-
-SALTS = ("", "tenant-1", "tenant-2", "a")
+from scenarios.swarm import Profile, evicting, profile, related, salts
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
-    plain = profile(rng, capabilities, related(rng, capabilities))
-    salts = ("", "a") if rng.random() < 0.5 else tuple(rng.sample(SALTS, 2))
-    return msgspec.structs.replace(plain, salts=salts, roots=rng.choice((1, 1, 2)))
+    return msgspec.structs.replace(
+        profile(rng, capabilities, related(rng, capabilities)),
+        salts=salts(rng),
+        roots=rng.choice((1, 1, 2)),
+        kinds=("complete", "complete", *evicting(rng, capabilities)),
+    )
 
 
 SCENARIO = Scenario(

@@ -8,13 +8,16 @@ import msgspec
 
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario
-from scenarios.swarm import Profile, explicit_spellings, profile
+from scenarios.swarm import Profile, evicting, explicit_spellings, profile
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     one = rng.choice(explicit_spellings(capabilities))
     return msgspec.structs.replace(
-        profile(rng, capabilities, [one]), kinds=("complete", "complete", "reload_weights"), versions=2
+        profile(rng, capabilities, [one]),
+        kinds=("complete", "complete", "reload_weights", *evicting(rng, capabilities)),
+        roots=rng.choice((1, 1, 2)),
+        versions=2,
     )
 
 

@@ -87,7 +87,7 @@ def test_the_score_card_is_a_table_with_command_and_date() -> None:
         "| --- | --- | --- | --- | --- | --- |",
         "| the one | 7 \\| 8 | all | **no** | `stalefuzz bench one` | 2026-11-30 |",
     ]
-    text = page(Results([measured]))
+    text = page(Results([measured]), drawn=True)
     assert "- 2 cores, Linux, Python 3.11; stalefuzz 1" in text
     assert "| a\\|b |" in text
 
@@ -141,6 +141,7 @@ def test_without_matplotlib_one_sentence_says_so(
     assert said.count("matplotlib is not installed") == 1
     assert "[bold]one case[/bold]" in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bench.json", "bench.md"]
+    assert "curve.svg" not in (tmp_path / "bench.md").read_text()
 
 
 def test_the_command_that_measures_again_names_what_is_not_usual() -> None:

@@ -45,6 +45,18 @@ def test_what_is_impossible_is_equal(impossible: float) -> None:
 
 
 @given(lists, lists)
+def test_each_token_counts_as_stated(ours: dict[int, float], theirs: dict[int, float]) -> None:
+    def floored(values: dict[int, float]) -> dict[int, float]:
+        return {token: max(value, FLOOR) for token, value in values.items()}
+
+    left, right = floored(ours), floored(theirs)
+    shared = [abs(left[token] - right[token]) for token in left.keys() & right.keys()]
+    mine = [left[token] - min(right.values()) for token in left.keys() - right.keys()]
+    other = [right[token] - min(left.values()) for token in right.keys() - left.keys()]
+    assert delta(ours, theirs) == max([0.0, *shared, *mine, *other])
+
+
+@given(lists, lists)
 def test_it_does_not_matter_who_is_asked_first(ours: dict[int, float], theirs: dict[int, float]) -> None:
     assert delta(ours, theirs) == delta(theirs, ours) >= 0.0
 

@@ -167,3 +167,13 @@ def test_a_near_tie_is_held_to_the_class_of_the_step_that_ran_beside_others() ->
     assert near_tie(Trace(overlapped), 0, tied(0.3), noise) is not None
     assert near_tie(Trace(serial), 0, tied(0.3), noise) is None
     assert judge(Trace(overlapped), trace(tied(0.3), tied(0.3)), noise) == []
+
+
+@pytest.mark.parametrize(("sampling", "suspect"), [("bias", True), ("penalties", True), ("seeded", False)])
+def test_tokens_chosen_in_a_way_of_their_own_are_held_to_the_reference_where_nothing_moves(
+    sampling: str, suspect: bool
+) -> None:
+    ours, theirs = (trace(answer(position(token, GOOD), reused=0, computed=5)) for token in (8, 7))
+    biased = Trace([msgspec.structs.replace(ours.steps[0], sampling=sampling)])
+    assert [one.oracle for one in judge(biased, theirs, TIGHT)] == ([Oracle.TOKENS] if suspect else [])
+    assert judge(biased, theirs, measured(legal(Tail.COLD, 0.1))) == []

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import ask, asked, at_scales, path, plan_of, plans
 
+from scenarios.entitlement import changed_versions, entitlements
 from scenarios.environment import environment
-from scenarios.operations import Await, Join, Start
+from scenarios.operations import Await, Join, Reload, Start, Unload
 from scenarios.plans import Plan, compact, decode, encode, joined, without
 from scenarios.soundness import unsound
 
@@ -84,3 +85,12 @@ def test_what_others_write_need_not_be() -> None:
     assert unsound(plan_of(started, Join(0))) is None
     assert unsound(plan_of(ask(path(0)), Join(0))) == "step 2, join, speaks of step 1, which is none that it could"
     assert unsound(plan_of(started, Join(1))) == "step 2, join, speaks of step 2, which is none that it could"
+
+
+def test_an_adapter_that_was_unloaded_has_the_version_it_was_loaded_with() -> None:
+    tuned = ask(path(0), 1.0)
+    plan = plan_of(Reload(0, 1), tuned, Unload(0), tuned, Unload(0, 1), tuned)
+    versions = [one.scales[0].version for one in entitlements(plan) if one is not None]
+    assert versions == [1, 0, 1]
+    assert changed_versions(plan) == [Reload(0, 0)]
+    assert changed_versions(plan_of(Reload(0, 1), Unload(0))) == []

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from making import ask, asked, path, plan_of, plans
+from making import ask, asked, at_scales, path, plan_of, plans
 
+from scenarios.operations import Complete, SetScales
 from scenarios.plans import Plan
+from scenarios.prompts import Prompt, Segment
 from scenarios.simplify import (
     ASPECTS,
     GENEROUS,
@@ -14,6 +16,7 @@ from scenarios.simplify import (
     fewer_operations,
     fewer_tokens,
     generous,
+    named_scales,
     shorter_segments,
     simpler_paths,
     simpler_scales,
@@ -88,3 +91,16 @@ def test_every_length_and_every_count_is_lowered_by_one(plan: Plan) -> None:
 def _length(plan: Plan, at: int, where: int) -> int:
     segments = asked(plan)[at].prompt.segments
     return segments[where].length if where < len(segments) else 0
+
+
+def test_scales_that_were_left_out_are_named_and_the_global_ones_go() -> None:
+    left_out = Complete(prompt=P, scales=None)
+    plan = Plan((left_out, SetScales(at_scales(0.0, 1.0)), left_out), (SetScales(at_scales(0.5)),))
+    assert list(named_scales(plan)) == [plan_of(ask(P, 0.5, 0.0), ask(P, 0.0, 1.0))]
+    assert list(named_scales(plan_of(ask(P, 0.5)))) == []
+
+
+def test_an_answer_that_a_prompt_goes_on_after_gives_way_to_tokens_of_its_own() -> None:
+    grown = Prompt(1, (Segment("d", 2),), after=0, answer=3)
+    plan = plan_of(ask(P, tokens=4), ask(grown))
+    assert plan_of(ask(P, tokens=4), ask(path(0, ("a", 5), ("g", 3), ("d", 2)))) in list(simpler_paths(plan))

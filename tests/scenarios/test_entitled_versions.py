@@ -1,0 +1,23 @@
+"""What is loaded under a name counts from the moment it was loaded."""
+
+from __future__ import annotations
+
+from scenarios.entitlement import changed_versions, entitlements
+from scenarios.environment import AdapterScale
+from scenarios.operations import Complete, Reload, Unload
+from scenarios.plans import Plan
+from scenarios.prompts import Prompt
+
+ASK = Complete(prompt=Prompt(0), scales=(AdapterScale(0, 1.0),))
+
+
+def versions(plan: Plan) -> list[int]:
+    """Of the adapter in each request."""
+    return [environment.scales[0].version for environment in entitlements(plan) if environment is not None]
+
+
+def test_unloading_brings_back_the_first_weights() -> None:
+    plan = Plan((ASK, Reload(0, 1), ASK, Unload(0), ASK))
+    assert versions(plan) == [0, 1, 0]
+    assert changed_versions(plan) == []
+    assert changed_versions(Plan(plan.operations[:3])) == [Reload(0, 0)]
