@@ -37,6 +37,8 @@ class Element(StrEnum):
     """The earlier request belongs to another tenant."""
     WEIGHTS_CHANGE = "weights-change"
     """The earlier request ran other weights of the model."""
+    REQUEST_BEFORE = "request-before"
+    """Another request runs before the one that lends its state."""
     REQUEST_BETWEEN = "request-between"
     """Another request runs in between."""
     SETTING_BETWEEN = "setting-between"

@@ -91,7 +91,9 @@ def _lent(trace: Trace, lender: int | None, mine: Step) -> int | None:
 
 
 def _just_asked(operations: Sequence[Operation], trace: Trace, at: int) -> int | None:
-    """The step before, unless a pin brings this one into another slot."""
+    """The step before, unless that still runs or a pin brings this one into another slot."""
+    if not isinstance(operations[at - 1], Complete):
+        return None
     request, mine, before = operations[at], trace.steps[at].observation, trace.steps[at - 1].observation
     pinned_away = mine is not None and before is not None and mine.slot != before.slot
     return None if isinstance(request, Complete) and request.slot is not None and pinned_away else at - 1

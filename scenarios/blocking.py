@@ -14,7 +14,8 @@ import msgspec
 from scenarios.operations import KINDS, Sampling
 from scenarios.swarm import Profile
 
-_ENVIRONMENT = ("scale-change", "adapter-change", "setting-between")
+_ENVIRONMENT = ("scale-change", "adapter-change")
+_BETWEEN = ("request-between", "setting-between")
 _GROUPS = {"start": ("start", "await", "join", "abort"), "save": ("save", "restore")}
 
 
@@ -30,12 +31,15 @@ def blocked(profile: Profile, known: Sequence[Sequence[str]], rng: random.Random
 def can_block(element: str) -> bool:
     """Whether plans can be drawn without an element."""
     special = ("salt-change", "growth", "pin", "sampling", "empty-list", "left-out", "partial-list", "cut-back")
-    return element in _ENVIRONMENT or element in KINDS or element in special
+    return element in (*_ENVIRONMENT, *_BETWEEN, *special) or element in KINDS
 
 
 def _without(profile: Profile, element: str, rng: random.Random) -> Profile:
     if element in _ENVIRONMENT:
         return _one_environment(profile, rng)
+    if element in _BETWEEN:
+        # Prompts of one tree find the same slot, so that none pushes another out of it.
+        return msgspec.structs.replace(_without_kinds(profile, ("evict",)), roots=1)
     if element in KINDS:
         return _without_kinds(profile, _GROUPS.get(element, (element,)))
     if element == "cut-back":

@@ -13,7 +13,7 @@ from oracles.judgement import Oracle
 from reports.record import AblationRecord, Mitigation
 from scenarios.entitlement import entitlements
 from scenarios.environment import AdapterScale
-from scenarios.plans import Plan, references
+from scenarios.plans import Plan, references, requests
 
 _OTHER_SCALES = (0.25, 0.75)
 """Scales that no reduced plan has; one of them differs from any two others."""
@@ -43,11 +43,18 @@ def explain(
     ]
     tried += _cut_back(run, outcome, donor, wrong, trials)
     necessary = [element for element, clean in tried if clean] + inherent(plan, wrong)
+    necessary += _before(plan, donor)
     spelling = spelling_of(plan.operations[wrong], spelled_adapters)
     if spelling is not None and len(plan.operations) == 1:
         necessary.append(spelling)
     table = tuple(AblationRecord(element, clean) for element, clean in tried)
     return Explanation(tuple(necessary), source, donor, table)
+
+
+def _before(plan: Plan, donor: int | None) -> list[Element]:
+    """Nothing can go from a minimal plan, so what runs before the donor has to."""
+    earlier = donor is not None and any(at < donor for at, _ in requests(plan))
+    return [Element.REQUEST_BEFORE] if earlier else []
 
 
 def _cut_back(run: Run, outcome: Outcome, donor: int | None, wrong: int, trials: Trials) -> list[tuple[Element, bool]]:

@@ -109,9 +109,14 @@ class Triage:
         return self.live.noise
 
     def investigate(self, outcome: Outcome, case: Case) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
-        """Reduce, explain, confirm."""
-        if self._is_rounding(outcome):
-            return Rounding()
+        """Reduce, explain, confirm; the live target starts afresh after anything but rounding."""
+        result = Rounding() if self._is_rounding(outcome) else self._investigated(outcome, case)
+        if self._lab.has_fresh and not isinstance(result, Rounding):
+            # What this plan, or one before it, left in the server would be blamed on every later one.
+            self._lab.live.target.restart()
+        return result
+
+    def _investigated(self, outcome: Outcome, case: Case) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
         history = self._lab.live.before(outcome.plan)
         again = on_live(self._lab, outcome, self._out_of_time)
         if again is None and self._is_noise(outcome):
@@ -127,12 +132,8 @@ class Triage:
         return known or self._followed(again, outcome, case)
 
     def _comes_back_fresh(self, again: Recurrence) -> bool:
-        """Whether what comes back on the live target does so on a fresh one; the live one is restarted if not."""
-        if not self._lab.has_fresh or again.shown_by(partial(on_fresh, self._lab)):
-            return True
-        # What an earlier plan left in the server would be blamed on every later one.
-        self._lab.live.target.restart()
-        return False
+        """Whether what comes back on the live target does so on a fresh one."""
+        return not self._lab.has_fresh or again.shown_by(partial(on_fresh, self._lab))
 
     def _outlined(self, again: Recurrence | None, case: Case) -> Duplicate | None:
         """What is met again and again costs no more than it takes to know it."""

@@ -91,6 +91,7 @@ def _need(element: Element, donor: int | None, wrong: int) -> str:
         Element.VERSION_CHANGE: f"the other weights under one name between {steps}",
         Element.SALT_CHANGE: f"the other tenant key between {steps}",
         Element.WEIGHTS_CHANGE: f"the other weights between {steps}",
+        Element.REQUEST_BEFORE: "another request before them",
         Element.REQUEST_BETWEEN: "another request in between",
         Element.SETTING_BETWEEN: f"that request at the scales of step {wrong + 1}",
         Element.CUT_BACK: f"a prompt that does not go on from all that step {(donor or 0) + 1} left in the cache",

@@ -40,5 +40,6 @@ SCENARIO = Scenario(
     ),
     profile=_profile,
     families=("swa", "mamba", "jamba", "lfm2"),
+    settings=((), ("--swa-full",)),
     affected="#24411: xllamacpp 2026.6.9538; clean: 2026.5.9294, 2026.6.9713",
 )

@@ -9,7 +9,7 @@ from making import SPACE, path, plan_of
 from oracles.lost_reuse import Loss, Promise, control, kept, losses
 from oracles.observations import Done, Failure, Observation, Position, Step, Trace
 from scenarios.environment import Environment
-from scenarios.operations import Complete, Operation, Restore, Save
+from scenarios.operations import Complete, Operation, Restore, Save, Start
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt, prompt_tokens
 
@@ -44,8 +44,9 @@ def test_a_prompt_asked_again_and_computed_anew() -> None:
         ([ask(P, 0), ask(P, 1)], [answered(P, 0, 0), answered(P, 0, 1)]),
         ([ask(P), Save(0), ask(P)], [answered(P, 0), Step(outcome=Done(20)), answered(P, 0)]),
         ([ask(P), ask(P)], [answered(P, 0), Step(outcome=Failure("busy"))]),
+        ([Start(prompt=P), ask(P)], [answered(P, 0), answered(P, 0)]),
     ],
-    ids=["some of it reused", "another prompt", "pinned to another slot", "not right after", "no answer"],
+    ids=["some of it reused", "another prompt", "pinned to another slot", "not right after", "no answer", "beside it"],
 )
 def test_nothing_was_promised(operations: list[Operation], steps: list[Step]) -> None:
     assert lost(operations, *steps) == []
