@@ -19,7 +19,7 @@ from fuzzer.execution import Asked, asked_in
 from fuzzer.lawful import calibration_plans, check_plan, environments, plans_like
 from oracles.bands import Deltas
 from oracles.comparison import apart, compare
-from oracles.judgement import legal_differences
+from oracles.judgement import is_whole, legal_differences
 from oracles.noise import CAP, SAFETY, Noise, Situation, Tail, measured, safe
 from oracles.observations import Done, Failure, Observation
 from scenarios.environment import adapter_letter
@@ -143,6 +143,8 @@ def _reference_rounding(differential: Differential, outcome: Outcome) -> list[De
 
 
 def _decoded_against_whole(differential: Differential, asked: Asked, answer: Observation) -> list[Deltas]:
+    if not is_whole(answer, asked.tokens):
+        return []
     grown = [
         msgspec.structs.replace(asked, prompt=asked.prompt + answer.tokens[:count], tokens=1)
         for count in range(1, min(len(answer.positions), _DECODED))

@@ -70,9 +70,10 @@ def _judge_step(at: int, ours: Step, theirs: Step, noise: Noise, trace: Trace) -
         return _judge_failure(at, ours, ours.outcome, theirs)
     if isinstance(ours.outcome, Done) or isinstance(theirs.outcome, (Failure, Done)):
         return None
-    missing = ours.asked - len(ours.outcome.positions)
-    if missing and not ours.aborted:
-        return Suspect(at, Oracle.HEALTH, reason=f"{ours.asked - missing} tokens for {ours.asked} asked")
+    given = len(ours.outcome.positions)
+    # A server may leave out tokens that are a part of a character only; its reference does so at the same places.
+    if not ours.aborted and given != ours.asked and given != len(theirs.outcome.positions):
+        return Suspect(at, Oracle.HEALTH, reason=f"{given} tokens for {ours.asked} asked")
     return _judge_answer(at, ours, ours.outcome, theirs.outcome, noise, situation(trace, at))
 
 
@@ -134,7 +135,7 @@ def situation(trace: Trace, at: int) -> Situation:
 def near_tie(target: Trace, at: int, theirs: Observation, noise: Noise) -> NearTie | None:
     """Where the answers to step ``at`` part although nothing tells them apart by more than rounding."""
     step = target.steps[at]
-    if step.observation is None or step.sampling != "plain":
+    if step.observation is None or step.sampling != "plain" or not is_whole(step.observation, step.asked):
         return None
     comparison = compare(step.observation, theirs)
     if comparison.parted is None:
@@ -143,6 +144,11 @@ def near_tie(target: Trace, at: int, theirs: Observation, noise: Noise) -> NearT
     if comparison.gap > 2 * bound or comparison.delta > bound:
         return None
     return NearTie(comparison.parted)
+
+
+def is_whole(answer: Observation, asked: int) -> bool:
+    """Whether every token of the answer is known, so that the answer can be forced on another server."""
+    return len(answer.positions) >= asked
 
 
 def legal_differences(target: Trace, reference: Trace) -> list[tuple[Situation, Deltas]]:

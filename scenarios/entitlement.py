@@ -42,8 +42,6 @@ class World(msgspec.Struct):
                 self.scales = scales
             case Reload(adapter=adapter, version=version) | Unload(adapter=adapter, version=version):
                 self.versions[adapter] = version
-            case Unload(adapter=adapter):
-                self.versions[adapter] = 0
             case ReloadWeights(version=version):
                 self.weights = version
             case Restart():

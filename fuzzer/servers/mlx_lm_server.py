@@ -90,11 +90,10 @@ class MlxServer(OpenAIServer):
             "logprobs": True,
             "top_logprobs": _TOP_K,
         }
-        if self._model is not None:
-            body["model"] = str(self._model)
         named = adapter_named(request)
         if named is not None:
-            body["adapters"] = str(self._adapters[named[0]])
+            # A request that names no adapter gets by without the folder, and so do its records.
+            body |= {"model": str(self._model), "adapters": str(self._adapters[named[0]])}
         return body | _SAMPLINGS.get(request.sampling, {})
 
 

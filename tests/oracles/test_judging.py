@@ -93,12 +93,24 @@ def test_a_tie_is_none_where_the_logprobs_moved() -> None:
     assert near_tie(trace(off_by(0.5, token=8)), 0, right(), TIGHT) is None
 
 
-def test_an_answer_of_the_wrong_length_is_ill() -> None:
-    short = trace(answer(position(7, GOOD), reused=0, computed=5))
-    asked_two = type(short)([step(right(), asked=2)])
-    (suspect,) = judge(asked_two, short, TIGHT)
+def test_an_answer_shorter_than_asked_and_than_the_reference_gives_is_ill() -> None:
+    short = Trace([step(right(), asked=2)])
+    whole = trace(answer(position(7, GOOD), position(7, GOOD), reused=0, computed=5))
+    (suspect,) = judge(short, whole, TIGHT)
     assert suspect.oracle is Oracle.HEALTH
     assert "1 tokens for 2 asked" in suspect.reason
+
+
+def test_tokens_that_both_servers_leave_out_are_no_illness() -> None:
+    """llama-server tells no token that is a part of a character only."""
+    short = Trace([step(right(), asked=2)])
+    assert judge(short, short, TIGHT) == []
+
+
+def test_an_answer_of_which_tokens_are_missing_is_not_forced_on_the_reference() -> None:
+    loose = measured(legal(Tail.COLD, 0.05))
+    assert near_tie(trace(flipped(0.5)), 0, tied(0.5), loose) is not None
+    assert near_tie(Trace([step(flipped(0.5), asked=2)]), 0, tied(0.5), loose) is None
 
 
 def test_only_a_request_that_the_reference_answers_can_be_refused_wrongly() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import ssl
+import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +13,7 @@ import pytest
 from answering import answering
 from running import stalefuzz
 
-from fuzzer.errors import UsageError
+from fuzzer.errors import UnreachableError, UsageError
 from fuzzer.servers.access import Access, key_in_environment, permit
 from fuzzer.servers.http import Connection
 from fuzzer.servers.protocol import RequestRefused
@@ -94,6 +97,36 @@ def test_manners_are_for_servers_of_the_user(tmp_path: Path, words: tuple[str, .
     run = stalefuzz("run", *words, folder=tmp_path)
     assert run.status == 2
     assert words[0] in run.stderr
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for loopback that nobody has signed, its key in a file beside it."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with")
+    file = tmp_path_factory.mktemp("tls") / "server.pem"
+    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=stalefuzz"]
+    words += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{file}.key", "-out", str(file)]
+    made = subprocess.run(["openssl", *words], capture_output=True)
+    assert made.returncode == 0, made.stderr
+    return file
+
+
+def test_a_server_is_trusted_through_a_ca_file_only(certificate: Path) -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, f"{certificate}.key")
+    with answering({"/x": {"ok": 1}}, tls) as server:
+        with closing(Connection(server.url)) as stranger, pytest.raises(UnreachableError, match="certificate"):
+            stranger.reach()
+        permit(server.url, Access(ca_file=certificate))
+        assert post(server.url) == b'{"ok": 1}'
+
+
+def test_a_file_without_certificates(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pem"
+    empty.write_text("nothing")
+    with pytest.raises(UsageError, match="holds no certificates"):
+        permit("https://127.0.0.1:1", Access(ca_file=empty))
 
 
 def test_a_ca_file_that_is_not_there(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from fuzzer.errors import ServerFailure, UsageError
 from fuzzer.models import hf_vocabulary
 from fuzzer.servers.generic_server import GenericServer
 from fuzzer.servers.mlx_lm_server import MlxServer
-from fuzzer.servers.profiles import OPENAI
+from fuzzer.servers.profiles import FRESH, OPENAI, Profile
 from fuzzer.servers.protocol import Request, RequestRefused, Server
 from fuzzer.servers.sglang_server import SglangServer, SglangSetup
 from fuzzer.servers.texts import Texts
@@ -31,6 +31,7 @@ CHOICE = {"text": "x", "logprobs": {"tokens": ["x"], "top_logprobs": [{"x": -0.5
 COMPLETION = {
     "choices": [CHOICE],
     "usage": {"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 4}},
+    "timings": {"cache_n": 4},
     "system_fingerprint": "0.32.2-0.32.4-Linux-x",
 }
 META = {
@@ -61,7 +62,10 @@ ADAPTERS: dict[str, Callable[[str], Server]] = {
     "sglang": lambda url: SglangServer(url, SglangSetup(vocabulary=2048)),
     "mlx-lm": mlx,
     "openai": lambda url: GenericServer(url, OPENAI, adapters=("a",)),
+    "profile": lambda url: GenericServer(url, Profile(name="acme", bypass={"key": FRESH}, cached="timings.cache_n")),
 }
+OF_THE_PROMPT = {"prompt_logprobs", "echo", "logprob_start_len"}
+"""Fields that ask for logprobs of the prompt, for which a server computes all of it and looks into no cache."""
 
 
 class Watching:
@@ -156,6 +160,14 @@ def test_a_request_says_what_was_asked(talking: tuple[Answers, Server], prompt: 
     if not request.reuse and server.capabilities.bypass:
         again = json.loads(json.dumps(server.body(request)))
         assert body != again, "a bypass has a key that nobody has used before"
+
+
+@pytest.mark.parametrize("sampling", Sampling)
+def test_no_request_asks_for_logprobs_of_its_prompt(talking: tuple[Answers, Server], sampling: Sampling) -> None:
+    _, server = talking
+    for reuse in (True, False):
+        body = server.body(Request((5, 6), 2, reuse=reuse, sampling=sampling))
+        assert not OF_THE_PROMPT.intersection(body)
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])

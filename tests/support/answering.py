@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,8 +16,12 @@ class Answers(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, answers: Mapping[str, Any]) -> None:
+    def __init__(self, answers: Mapping[str, Any], tls: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Requests)
+        self._scheme = "http"
+        if tls is not None:
+            self._scheme = "https"
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
         self.answers = dict(answers)
         self.statuses: list[int] = []
         self.asked: list[tuple[str, dict[str, str], Any]] = []
@@ -24,7 +29,7 @@ class Answers(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self.server_address[1]}"
 
 
 class _Requests(BaseHTTPRequestHandler):
@@ -53,9 +58,9 @@ class _Requests(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def answering(answers: Mapping[str, Any]) -> Iterator[Answers]:
-    """Such a server, listening."""
-    with Answers(answers) as server:
+def answering(answers: Mapping[str, Any], tls: ssl.SSLContext | None = None) -> Iterator[Answers]:
+    """Such a server, listening; over https where ``tls`` is given."""
+    with Answers(answers, tls) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
