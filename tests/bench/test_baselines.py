@@ -25,8 +25,6 @@ from scenarios.plans import Plan, compact, decode, encode
 from scenarios.soundness import unsound
 
 PLANS = 40
-RACED = (404, 503)
-"""What servers say to whoever asks for an adapter that is just being loaded, or saves a slot that is at work."""
 
 
 @pytest.fixture(scope="module", params=["llama", "vllm"])
@@ -40,16 +38,20 @@ def sound(request: pytest.FixtureRequest) -> Iterator[Differential]:
 
 
 def run_all(differential: Differential, plans: Iterator[Plan]) -> int:
-    """Run plans, none of which may fail or look wrong; gives the requests that reused something."""
-    hits = 0
+    """Run plans, none of which may look wrong; gives the requests that reused something.
+
+    Servers refuse some of what races with a running request, but little.
+    """
+    hits = steps = refused = 0
     for plan in plans:
         assert decode(encode(plan)) == plan
         assert unsound(compact(plan)) is None
         outcome = differential.run(plan)
-        failures = [step.outcome for step in outcome.ours.steps if isinstance(step.outcome, Failure)]
-        assert [failure for failure in failures if failure.status not in RACED] == []
         assert outcome.suspects == []
         hits += outcome.ours.hits
+        steps += len(outcome.ours.steps)
+        refused += sum(1 for step in outcome.ours.steps if isinstance(step.outcome, Failure))
+    assert refused <= steps / 20
     return hits
 
 

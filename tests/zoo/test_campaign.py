@@ -21,6 +21,9 @@ FOUND = [
     "recurrent-trim-ignored",
     "position-not-rewound",
     "ram-ignores-environment",
+    "adapter-version-not-hashed",
+    "block-hash-without-salt",
+    "sampled-token-published",
 ]
 
 
