@@ -7,6 +7,9 @@ later plan is wrong only with that history and nobody can say why.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from fuzzer.errors import CannotJudge
 from scenarios.prompts import TokenSpace
 
@@ -22,11 +25,22 @@ class RootPool:
         self._space = space
         self._start = start
         self._taken = 0
+        self._taken_last = 0
+        self._last_first = False
 
     @property
     def left(self) -> int:
         """How many root tokens are still unused."""
-        return self._space.count - self._taken
+        return self._space.count - self._taken - self._taken_last
+
+    @contextmanager
+    def last_first(self) -> Iterator[None]:
+        """Hand out the last tokens meanwhile: those of later plans are the same, however many are taken here."""
+        self._last_first = True
+        try:
+            yield
+        finally:
+            self._last_first = False
 
     def take(self, count: int) -> tuple[int, ...]:
         """``count`` unused tokens; raises RootsExhausted where that many are not left."""
@@ -34,6 +48,10 @@ class RootPool:
             raise RootsExhausted(
                 f"all {self._space.count} tokens of the vocabulary were used as first tokens on this server; restart it"
             )
-        offsets = range(self._start + self._taken, self._start + self._taken + count)
-        self._taken += count
-        return tuple(self._space.first + offset % self._space.count for offset in offsets)
+        if self._last_first:
+            self._taken_last += count
+            first = self._start + self._space.count - self._taken_last
+        else:
+            first = self._start + self._taken
+            self._taken += count
+        return tuple(self._space.first + offset % self._space.count for offset in range(first, first + count))
