@@ -73,7 +73,9 @@ def options_for(finding: FindingRecord, asked: ServerOptions) -> ServerOptions:
     tiny = _TINY.match(finding.settings.model)
     if tiny is None:
         raise UsageError(f"finding {finding.id} was made on a model of the user's: give the file with --model")
-    return msgspec.structs.replace(options, tiny=tiny[1])
+    # A tiny model brings its adapters unless told not to, and loaded ones can decide an answer that names none.
+    bare = asked.adapters is None and not finding.settings.adapters
+    return msgspec.structs.replace(options, tiny=tiny[1], adapters=() if bare else asked.adapters)
 
 
 def checked_id(path: Path, name: str) -> None:

@@ -134,7 +134,7 @@ def _administration(operation: Operation) -> str:
         case ReloadWeights(version=version):
             return f"reload weights {version}"
         case Other(task=task):
-            return f"{task} in between"
+            return f"{task} request"
     raise AssertionError(operation)
 
 

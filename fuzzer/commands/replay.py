@@ -12,14 +12,14 @@ from rich.text import Text
 
 from fuzzer.bring_up import bring_up
 from fuzzer.calibrated import calibrated
-from fuzzer.differential import Differential
 from fuzzer.errors import StalefuzzError
 from fuzzer.exit_status import Exit
 from fuzzer.finding_file import finding_paths, options_for, plan_of, read_finding
 from fuzzer.interrupts import Interruption, interruptible
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
-from oracles.arms import control_arm
+from fuzzer.triage.lab import Lab
+from oracles.arms import alone, control_arm
 from reports.console import console
 from reports.escaping import printable
 from reports.record import FindingRecord
@@ -80,28 +80,40 @@ def _replay_file(path: Path, options: ServerOptions, interruption: Interruption)
 
 
 def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack, interruption: Interruption) -> Replayed:
-    differential, _ = bring_up(rig, stack)
+    differential, pool = bring_up(rig, stack)
+    lab = Lab(differential, rig.start_fresh if rig.can_start else None, pool)
+    stack.callback(lab.close)
     calibrated(differential, rig, interruption.check)
     capabilities = differential.target.server.capabilities
     plan = long_enough(plan_of(finding), capabilities.block)
     lacks = lacking(plan, capabilities)
     if lacks is not None:
         return Replayed(Result.ERROR, lacks)
-    replayed = _judged(finding, plan, differential)
+    replayed = _judged(finding, plan, lab)
     if differential.target.company.seen.changes:
         return Replayed(Result.ERROR, "somebody else changed scales or adapters of the server meanwhile")
     return replayed
 
 
-def _judged(finding: FindingRecord, plan: Plan, differential: Differential) -> Replayed:
+def _judged(finding: FindingRecord, plan: Plan, lab: Lab) -> Replayed:
     wrong = finding.wrong - 1
-    shown = [not differential.run(plan).arm(wrong).clean for _ in range(_TRIALS)]
+    lab.expect(_TRIALS)
+    shown = [not lab.arm(plan, wrong).clean for _ in range(_TRIALS)]
+    if any(shown) and _wrong_alone(finding, plan, lab):
+        return Replayed(Result.ERROR, f"step {finding.wrong} is wrong without its history too: that is another bug")
     if any(shown):
         return Replayed(Result.REPRODUCED, f"step {finding.wrong} wrong in {sum(shown)} of {_TRIALS} runs")
-    lawful = differential.run(control_arm(plan, wrong) or plan).arm(wrong)
+    lawful = lab.arm(control_arm(plan, wrong) or plan, wrong)
     right = f"right in {_TRIALS} of {_TRIALS} runs"
     if not finding.reuse_witnessed:
         return Replayed(Result.FIXED, right)
     if lawful.reused:
         return Replayed(Result.FIXED, f"{right}; lawful reuse of {lawful.reused} tokens works")
     return Replayed(Result.ERROR, "nothing was reused, not even where that is lawful: this tests nothing")
+
+
+def _wrong_alone(finding: FindingRecord, plan: Plan, lab: Lab) -> bool:
+    """Whether the request is wrong without the history that the finding blames."""
+    lone = alone(plan, finding.wrong - 1)
+    needs_none = lone is not None and len(lone[0].operations) == len(plan.operations)
+    return not needs_none and not lab.alone(plan, finding.wrong - 1).clean

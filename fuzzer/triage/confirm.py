@@ -53,7 +53,7 @@ def confirm(
     lab.expect(TRIALS + _ARMS)
     witnesses = [shown for _ in range(count) if (shown := _trial(lab, plan, wrong)) is not None]
     witness, suspect = witnesses[0] if witnesses else (outcome, outcome.suspects[0])
-    lone = _alone(lab, plan, wrong)
+    lone = lab.alone(plan, wrong)
     other_words = None if lone.clean else _respelled(lab, plan, wrong)
     evidence = Evidence(
         oracle=suspect.oracle,
@@ -92,23 +92,9 @@ def _trial(lab: Lab, plan: Plan, wrong: int) -> tuple[Outcome, Suspect] | None:
     return next(((outcome, suspect) for suspect in outcome.suspects if suspect.step == wrong), None)
 
 
-def _arm(lab: Lab, plan: Plan, step: int) -> Arm:
-    with lab.fresh() as fresh:
-        return fresh.run(plan).arm(step)
-
-
-def _alone(lab: Lab, plan: Plan, wrong: int) -> Arm:
-    """The request without its history; one that goes on after an answer is asked anew with the cache bypassed."""
-    lone = alone(plan, wrong)
-    if lone is not None:
-        return _arm(lab, *lone)
-    with lab.fresh() as fresh:
-        return fresh.run(plan, reuse=False).arm(wrong)
-
-
 def _control(lab: Lab, plan: Plan, wrong: int) -> Arm | None:
     arm = control_arm(plan, wrong)
-    return None if arm is None else _arm(lab, arm, wrong)
+    return None if arm is None else lab.arm(arm, wrong)
 
 
 def _respelled(lab: Lab, plan: Plan, wrong: int) -> Arm | None:
@@ -117,7 +103,7 @@ def _respelled(lab: Lab, plan: Plan, wrong: int) -> Arm | None:
     if lone is None or adapters == 0 or not isinstance(plan.operations[wrong], (Complete, Start)):
         return None
     spelled = respelled(lone[0], lone[1], adapters)
-    return None if spelled == lone[0] else _arm(lab, spelled, lone[1])
+    return None if spelled == lone[0] else lab.arm(spelled, lone[1])
 
 
 def _bypass(live: Differential, plan: Plan, wrong: int) -> Arm | None:

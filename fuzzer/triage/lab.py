@@ -10,6 +10,9 @@ from contextlib import contextmanager, suppress
 from fuzzer.differential import Differential
 from fuzzer.errors import CannotJudge
 from fuzzer.target import Target
+from oracles.arms import alone
+from oracles.evidence import Arm
+from scenarios.plans import Plan
 
 StartTarget = Callable[[tuple[str, ...]], Target]
 """Starts a target of ours with further flags."""
@@ -47,6 +50,19 @@ class Lab:
             yield differential
         finally:
             self._pool.submit(target.close)
+
+    def arm(self, plan: Plan, step: int) -> Arm:
+        """How a step fares where nothing went before its plan, not even our own measuring."""
+        with self.fresh() as fresh:
+            return fresh.run(plan).arm(step)
+
+    def alone(self, plan: Plan, wrong: int) -> Arm:
+        """The request without its history; one that goes on after an answer is asked anew with the cache bypassed."""
+        lone = alone(plan, wrong)
+        if lone is not None:
+            return self.arm(*lone)
+        with self.fresh() as fresh:
+            return fresh.run(plan, reuse=False).arm(wrong)
 
     def close(self) -> None:
         """End the targets that were started and never used."""

@@ -107,5 +107,6 @@ def _need(element: Element, donor: int | None, wrong: int) -> str:
         Element.ERASE: "an erased slot",
         Element.SLEEP: "a sleep in between",
         Element.RESTART: "a restart in between",
+        Element.OTHER_TASK: "a request of another kind",
     }
     return words.get(element, f"the {element.value.replace('_', ' ').replace('-', ' ')}")

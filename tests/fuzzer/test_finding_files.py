@@ -181,6 +181,15 @@ def test_its_settings_are_used_and_those_of_the_user_come_first() -> None:
     assert options([]).tiny == "dense"
 
 
+def test_a_finding_made_without_adapters_is_replayed_without() -> None:
+    """Loaded ones would decide the answer to a request that names none."""
+    bare = msgspec.structs.replace(FINDING, settings=msgspec.structs.replace(FINDING.settings, adapters=[]))
+    assert options_for(bare, ServerOptions()).adapters == ()
+    assert options_for(bare, ServerOptions(adapters=("a.gguf",))).adapters == ("a.gguf",)
+    two = msgspec.structs.replace(FINDING, settings=msgspec.structs.replace(FINDING.settings, adapters=["one", "two"]))
+    assert options_for(two, ServerOptions()).adapters is None
+
+
 @pytest.mark.parametrize(
     "flags",
     [
