@@ -7,11 +7,14 @@ to be neither reduced nor explained.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
 import msgspec
 
+from fuzzer.bench.card import Figure, Part, Plot, Setting
+from fuzzer.bench.ecdf import ecdf
+from fuzzer.bench.mutation import chosen, median, servers_of, shown
 from fuzzer.bench.public_shapes import public_shapes
 from fuzzer.bench.uniform import uniform_plans
 from fuzzer.bring_up import bring_up
@@ -20,6 +23,7 @@ from fuzzer.clock import Clock
 from fuzzer.differential import Differential, Outcome, Pending
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
+from fuzzer.zoo.mutants import Mutant
 from scenarios.capabilities import Capabilities
 from scenarios.plans import Plan
 
@@ -38,6 +42,53 @@ class Reached(msgspec.Struct, frozen=True):
 
     seconds: float | None = None
     requests: int | None = None
+
+
+def measure(setting: Setting) -> Part:
+    """Each mutant against each baseline, in the time that the campaign gets for it."""
+    mutants = chosen(setting)
+    reached: dict[str, list[Reached]] = {name: [] for name in BASELINES}
+    for mutant in mutants:
+        for name, baseline in BASELINES.items():
+            found = search(baseline, servers_of(mutant), time_s=setting.time_s, seed=setting.seed)
+            reached[name].append(found)
+            setting.tell(f"{mutant.name}, {_IN_WORDS[name]}: {shown(found.seconds, ' s')}")
+    columns = [f"{name}, {unit}" for name in BASELINES for unit in ("s", "requests")]
+    return Part(
+        name="baselines",
+        command=setting.command("baselines"),
+        figures=[_figure(name, each, setting.time_s) for name, each in reached.items()],
+        columns=["mutant", "kind", *columns],
+        rows=[_row(mutant, [each[at] for each in reached.values()]) for at, mutant in enumerate(mutants)],
+        plots=[_plot(reached)],
+    )
+
+
+_IN_WORDS = {"random": "uniformly random sequences", "script": "a fixed script of public reproducers"}
+
+
+def _figure(name: str, reached: Sequence[Reached], time_s: float) -> Figure:
+    count = sum(1 for one in reached if one.seconds is not None)
+    typical = shown(median([one.seconds for one in reached]), " s")
+    return Figure(
+        what=f"planted bugs that {_IN_WORDS[name]} reach within {time_s:g} s each, unreduced",
+        measured=f"{count} of {len(reached)}, median of those reached {typical}",
+    )
+
+
+def _row(mutant: Mutant, reached: Sequence[Reached]) -> list[str]:
+    return [mutant.name, mutant.kind, *(shown(value) for one in reached for value in (one.seconds, one.requests))]
+
+
+def _plot(reached: dict[str, list[Reached]]) -> Plot:
+    return Plot(
+        name="baselines",
+        title="Planted bugs reached over time without the fuzzer's generation",
+        x="seconds from the start of the servers",
+        y="share of the planted bugs",
+        series=[ecdf(_IN_WORDS[name], [one.seconds for one in each]) for name, each in reached.items()],
+        log_x=True,
+    )
 
 
 def search(baseline: Baseline, servers: ServerOptions, *, time_s: float, seed: int) -> Reached:

@@ -1,4 +1,4 @@
-"""Mutation score: each planted bug of the zoo against the default campaign, and against what it must beat.
+"""Mutation score: each planted bug of the zoo against the default campaign.
 
 A mutant that is not found is listed as such, never left out.
 """
@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 
-from fuzzer.bench.baselines import BASELINES, Reached, search
 from fuzzer.bench.campaigns import campaign
 from fuzzer.bench.card import Figure, Part, Plot, Setting
 from fuzzer.bench.ecdf import ecdf
@@ -37,7 +36,6 @@ _FEW = (
 _SLACK = 1
 """Operations that a minimal plan may have beyond the shortest possible."""
 _MEDIAN_S = 5.0
-_IN_WORDS = {"random": "uniformly random sequences", "script": "a fixed script of public reproducers"}
 _REDUCING = 100
 
 
@@ -61,7 +59,6 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     """The kind that the finding was given."""
     rightly: bool = False
     """Whether that is the mutant's kind."""
-    baselines: dict[str, Reached] = {}
 
     @property
     def found(self) -> bool:
@@ -85,29 +82,19 @@ def measure(setting: Setting) -> Part:
     """Each mutant against the default campaign."""
     scores: list[Score] = []
     for mutant in chosen(setting):
-        scores.append(_scored(mutant, setting))
+        scores.append(score(mutant, time_s=setting.time_s, seed=setting.seed, folder=setting.folder))
         setting.tell(f"{mutant.name}: {scores[-1].words}")
     return Part(
         name="mutation",
         command=setting.command("mutation"),
         figures=figures(scores, setting.time_s),
-        columns=[*_COLUMNS, *(f"{name}, s" for name in BASELINES)],
+        columns=list(_COLUMNS),
         rows=[row(one) for one in scores],
         plots=[_plot(scores)],
     )
 
 
 _COLUMNS = ("mutant", "kind", "found", "s", "diverged, s", "requests", "reducing", "operations", "shortest", "named")
-
-
-def _scored(mutant: Mutant, setting: Setting) -> Score:
-    """The fuzzer's score and, in the same time each, those of the baselines."""
-    ours = score(mutant, time_s=setting.time_s, seed=setting.seed, folder=setting.folder)
-    reached = {
-        name: search(baseline, servers_of(mutant), time_s=setting.time_s, seed=setting.seed)
-        for name, baseline in BASELINES.items()
-    }
-    return msgspec.structs.replace(ours, baselines=reached)
 
 
 def servers_of(mutant: Mutant) -> ServerOptions:
@@ -183,21 +170,7 @@ def figures(scores: Sequence[Score], time_s: float) -> list[Figure]:
             goal=f"at most {_REDUCING}",
             met=reducing is not None and reducing <= _REDUCING,
         ),
-        *(_beaten(name, [one.baselines[name] for one in scores], len(found)) for name in BASELINES),
     ]
-
-
-def _beaten(name: str, reached: Sequence[Reached], found: int) -> Figure:
-    """How a baseline fared on the same planted bugs; a few of them do not tell who is better."""
-    count = sum(1 for one in reached if one.seconds is not None)
-    typical = shown(median([one.seconds for one in reached]), " s")
-    every = len(reached) == len(MUTANTS)
-    return Figure(
-        what=f"the same planted bugs, reached by {_IN_WORDS[name]}",
-        measured=f"{count} of {len(reached)}, median of those reached {typical}",
-        goal="fewer than the fuzzer finds" if every else "",
-        met=count < found if every else None,
-    )
 
 
 def row(one: Score) -> list[str]:
@@ -206,8 +179,7 @@ def row(one: Score) -> list[str]:
     found = "yes" if one.found else "NO"
     times = [shown(one.seconds), shown(one.suspected_s)]
     counts = [shown(one.requests), shown(one.reducing), shown(one.operations), str(one.shortest)]
-    baselines = [shown(reached.seconds) for reached in one.baselines.values()]
-    return [one.name, one.kind, found, *times, *counts, named, *baselines]
+    return [one.name, one.kind, found, *times, *counts, named]
 
 
 def median(values: Sequence[float | None]) -> float | None:
@@ -227,10 +199,6 @@ def _plot(scores: Sequence[Score]) -> Plot:
     series = [
         ecdf("a confirmed, minimal finding", [one.seconds for one in scores]),
         ecdf("a first divergence", [one.suspected_s for one in scores]),
-        *(
-            ecdf(f"a confirmed divergence by {words}", [one.baselines[name].seconds for one in scores])
-            for name, words in _IN_WORDS.items()
-        ),
     ]
     return Plot(
         name="mutation",

@@ -18,7 +18,7 @@ _NAMES: dict[Kind, frozenset[Named]] = {
     Kind.RECURRENT_STATE_MISALIGNED: frozenset({Named.RESTORED_PAST_PREFIX}),
     Kind.INHERITED_STATE: frozenset({Named.INHERITED_STATE}),
     Kind.WRONG_POSITIONS: frozenset({Named.RESTORED_PAST_PREFIX}),
-    Kind.IDENTITY_NOT_UPDATED: frozenset({Named.RESTORED_PAST_PREFIX, Named.ILLEGAL_REUSE}),
+    Kind.IDENTITY_NOT_UPDATED: frozenset({Named.IDENTITY_NOT_UPDATED, Named.RESTORED_PAST_PREFIX, Named.ILLEGAL_REUSE}),
     Kind.INVALID_PUBLISHED: frozenset({Named.INVALID_DATA_PUBLISHED}),
     Kind.TIERS_DISAGREE: frozenset({Named.TIERS_DISAGREE}),
     Kind.OTHER_STATE_LEAKS: frozenset({Named.SAMPLING_STATE}),

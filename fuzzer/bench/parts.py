@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuzzer.bench import (
+    baselines,
     cold_start,
     duplicates,
     false_alarms,
@@ -21,6 +22,7 @@ Parts = dict[str, tuple[str, Measure]]
 
 PARTS: Parts = {
     "mutation": ("how many planted bugs are found, how fast, how small", mutation.measure),
+    "baselines": ("how many of them less thoughtful sequences reach", baselines.measure),
     "false-alarms": ("whether sound servers are blamed", false_alarms.measure),
     "throughput": ("requests a second beside a bare HTTP loop, own CPU and memory", throughput.measure),
     "wheels": ("public llama-server bugs on the wheels that have them", wheels.measure),
