@@ -33,12 +33,14 @@ def with_setting(plan: Plan, step: int, setting: Setting) -> Plan:
 def control_arm(plan: Plan, wrong: int) -> Plan | None:
     """The plan with every environment set to the wrong request's own, so that the same tokens are reused lawfully.
 
-    None where that is the plan itself.
+    Earlier requests sample as the wrong one does, too: what another way of sampling leaves behind is in no key. None
+    where that is the plan itself.
     """
     environment = entitlements(plan)[wrong] or Environment()
     setting = own_spelling(plan, wrong)
+    alike = [_sampling_as(operation, plan.operations[wrong]) for operation in plan.operations]
     arm = Plan(
-        tuple(_in(operation, setting, environment) for operation in plan.operations),
+        tuple(_in(operation, setting, environment) for operation in alike),
         tuple(_in(operation, setting, environment) for operation in plan.prologue),
     )
     return None if arm == plan else _with_versions(arm, environment)
@@ -62,6 +64,12 @@ def respelled(plan: Plan, wrong: int, adapters: int) -> Plan:
 
 def _in_place(operation: Operation) -> Operation:
     return Reload(operation.adapter, operation.version) if isinstance(operation, Unload) else operation
+
+
+def _sampling_as(operation: Operation, wrong: Operation) -> Operation:
+    if isinstance(operation, (Complete, Start)) and isinstance(wrong, (Complete, Start)):
+        return msgspec.structs.replace(operation, sampling=wrong.sampling)
+    return operation
 
 
 _TELL = (SetScales, Reload, Unload, ReloadWeights)

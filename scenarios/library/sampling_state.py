@@ -19,6 +19,8 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     return msgspec.structs.replace(
         profile(rng, capabilities, [one]),
         roots=rng.choice((1, 1, 2)),
+        # A penalty shows only where a token would come again, which short answers have none of.
+        answers=rng.choice(((1, 8), (1, 24), (24, 48))),
         samplings=(Sampling.PLAIN, *variants),
         kinds=("complete", "start", "join") if beside else ("complete",),
     )

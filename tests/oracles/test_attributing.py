@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from making import answer, ask, path, plan_of, plans, position, step
 
@@ -10,6 +11,7 @@ from oracles.attribution import Element, ablations, change_between, donors, fing
 from oracles.observations import Trace
 from scenarios.entitlement import entitlements
 from scenarios.environment import environment
+from scenarios.operations import Sampling
 from scenarios.plans import Plan
 
 P, Q = path(0, ("a", 3)), path(1)
@@ -101,3 +103,10 @@ def test_a_fingerprint_is_what_was_needed_on_which_engine() -> None:
     }
     assert name not in others
     assert len(others) == 3
+
+
+def test_in_the_control_arm_all_sample_as_the_wrong_request_does() -> None:
+    """What another way of sampling left behind would make the arm wrong too, and the finding would be dropped."""
+    penalised = msgspec.structs.replace(ask(P, 0.0), sampling=Sampling.PENALTIES)
+    assert control_arm(plan_of(penalised, ask(Q, 1.0)), 1) == plan_of(ask(P, 1.0), ask(Q, 1.0))
+    assert control_arm(plan_of(penalised, ask(Q, 0.0)), 1) == plan_of(ask(P, 0.0), ask(Q, 0.0))
