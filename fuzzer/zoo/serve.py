@@ -50,6 +50,8 @@ def listen() -> socket.socket:
     """A free loopback port. The protocol is named, since asyncio switches Nagle's delay off only where it is."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
+    # From here on a client waits; whoever reads the address before anybody serves would be refused otherwise.
+    listening.listen()
     return listening
 
 
