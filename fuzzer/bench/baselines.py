@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 
 import msgspec
 
 from fuzzer.bench.card import Figure, Part, Plot, Setting
 from fuzzer.bench.ecdf import ecdf
 from fuzzer.bench.mutation import chosen, median, servers_of, shown
+from fuzzer.bench.pair_of_servers import pair_of_servers
 from fuzzer.bench.public_shapes import public_shapes
 from fuzzer.bench.uniform import uniform_plans
-from fuzzer.bring_up import bring_up
-from fuzzer.calibration import calibrate
 from fuzzer.clock import Clock
 from fuzzer.differential import Differential, Outcome, Pending
 from fuzzer.options import ServerOptions
-from fuzzer.rig import Rig
 from fuzzer.zoo.mutants import Mutant
 from scenarios.capabilities import Capabilities
 from scenarios.plans import Plan
@@ -94,10 +91,7 @@ def _plot(reached: dict[str, list[Reached]]) -> Plot:
 def search(baseline: Baseline, servers: ServerOptions, *, time_s: float, seed: int) -> Reached:
     """Run the plans of a baseline until one is wrong twice, or time is up; the start of the servers counts."""
     clock = Clock(time_s)
-    with ExitStack() as stack:
-        rig = Rig(servers)
-        differential, _ = bring_up(rig, stack)
-        differential.noise = calibrate(differential, rig.numerics).noise
+    with pair_of_servers(servers) as differential:
         plans = baseline(differential.target.server.capabilities, random.Random(seed))
         for outcome in _outcomes(differential, plans):
             if clock.over():

@@ -14,19 +14,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from fuzzer.bench.card import Figure, Part, Setting
-from fuzzer.bring_up import bring_up
-from fuzzer.calibration import calibrate
+from fuzzer.bench.pair_of_servers import pair_of_servers
 from fuzzer.differential import Differential
 from fuzzer.finding_file import plan_of, read_finding
 from fuzzer.options import ServerOptions
-from fuzzer.rig import Rig
 from scenarios.plans import Plan, compact
 from scenarios.simplify import ASPECTS
 
@@ -62,7 +59,7 @@ class Cold(msgspec.Struct, frozen=True):
 def measure(setting: Setting) -> Part:
     """Time cold starts and check that each finding is minimal."""
     runs: list[Cold] = []
-    with live_pair() as differential:
+    with pair_of_servers(ServerOptions()) as differential:
         for seed in range(_FULL_SEEDS if setting.full else _SEEDS):
             runs.append(checked(differential, cold_run(seed)))
             setting.tell(f"seed {seed}: {runs[-1].wall_s:.1f} s, {runs[-1].operations} operations")
@@ -127,16 +124,6 @@ def _timed(seed: int, folder: Path, out: str) -> tuple[float, float]:
 def _children_cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-@contextmanager
-def live_pair() -> Iterator[Differential]:
-    """Target and reference as the command starts them."""
-    with ExitStack() as stack:
-        rig = Rig(ServerOptions())
-        differential, _ = bring_up(rig, stack)
-        differential.noise = calibrate(differential, rig.numerics).noise
-        yield differential
 
 
 def checked(differential: Differential, run: Cold) -> Cold:

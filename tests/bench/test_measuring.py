@@ -16,8 +16,10 @@ from fuzzer.bench.card import Setting
 from fuzzer.bench.ecdf import ecdf
 from fuzzer.bench.false_alarms import GROUPS, Sound, alarms_on
 from fuzzer.bench.naming import named_rightly
+from fuzzer.bench.pair_of_servers import pair_of_servers
 from fuzzer.bench.side_by_side import SideBySide
 from fuzzer.bench.vocabulary import cost
+from fuzzer.options import ServerOptions
 from fuzzer.triage.kinds import Kind as Named
 from fuzzer.zoo.bugs import Bug
 from fuzzer.zoo.catalogue import MUTANTS
@@ -141,7 +143,7 @@ def test_longer_lists_cost_more() -> None:
 def test_a_cold_start_finds_a_minimal_plan() -> None:
     run = cold_start.cold_run(1)
     assert run.plan is not None
-    with cold_start.live_pair() as differential:
+    with pair_of_servers(ServerOptions()) as differential:
         assert cold_start.checked(differential, run).minimal
         longer = run.plan.operations * 2
         assert cold_start.still_shown(differential, type(run.plan)(longer))
