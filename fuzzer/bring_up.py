@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
 from fuzzer.differential import Differential
 from fuzzer.rig import Rig
+from fuzzer.triage.lab import Lab
 from oracles.noise import Noise
 
 
@@ -19,3 +21,12 @@ def bring_up(rig: Rig, stack: ExitStack) -> tuple[Differential, ThreadPoolExecut
     target, reference = rig.start(start_pool)
     stack.callback(reference.close)
     return Differential(target, reference, Noise(()), pool=reference_pool), start_pool
+
+
+def laboratory(
+    rig: Rig, live: Differential, start_pool: ThreadPoolExecutor, stack: ExitStack, setting: tuple[str, ...] = ()
+) -> Lab:
+    """Where triage runs plans, with fresh targets of ``setting`` where ``rig`` can start them; ``stack`` closes it."""
+    lab = Lab(live, partial(rig.start_fresh, setting=setting) if rig.can_start else None, start_pool)
+    stack.callback(lab.close)
+    return lab

@@ -12,7 +12,7 @@ import msgspec
 
 from fuzzer.baseline import NOTHING as KNOWS_NOTHING
 from fuzzer.baseline import Baseline
-from fuzzer.bring_up import bring_up
+from fuzzer.bring_up import bring_up, laboratory
 from fuzzer.calibrated import calibrated
 from fuzzer.campaign import Exploration
 from fuzzer.clock import Clock
@@ -113,17 +113,13 @@ class Run:
 
     def _replay_corpus(self, differential: Differential, start_pool: ThreadPoolExecutor) -> None:
         """The plans that are known to be worth it, before any new one."""
-        start = self._rig.start_fresh if self._rig.can_start else None
-        lab = Lab(differential, start, start_pool)
-        triage = self._triage(lab)
         leg = Leg(self._seed, (), None, ())
-        try:
+        with ExitStack() as stack:
+            triage = self._triage(laboratory(self._rig, differential, start_pool, stack))
             for entry in self._corpus.entries:
                 if self._enough() or self._found_enough():
                     return
                 self._replay(entry, differential, leg, triage)
-        finally:
-            lab.close()
 
     def _replay(self, entry: Entry, differential: Differential, leg: Leg, triage: Triage) -> None:
         lacks = lacks_for(entry, differential.target.server.capabilities)
@@ -162,10 +158,7 @@ class Run:
             differential = self._with_setting(leg, first, stack)
             if differential is None:
                 return
-            start = partial(self._rig.start_fresh, setting=leg.setting) if self._rig.can_start else None
-            lab = Lab(differential, start, start_pool)
-            stack.callback(lab.close)
-            self._hunt(leg, differential, lab)
+            self._hunt(leg, differential, laboratory(self._rig, differential, start_pool, stack, leg.setting))
 
     def _with_setting(self, leg: Leg, first: Differential, stack: ExitStack) -> Differential | None:
         """The comparison against a target with the leg's setting, the first one for the default; None if it is useless.

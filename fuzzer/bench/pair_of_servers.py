@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 
-from fuzzer.bring_up import bring_up
+from fuzzer.bring_up import bring_up, laboratory
 from fuzzer.calibration import calibrate
 from fuzzer.differential import Differential
 from fuzzer.options import ServerOptions
@@ -42,9 +42,7 @@ def bench(options: ServerOptions) -> Iterator[Bench]:
         rig = Rig(options)
         differential, start_pool = bring_up(rig, stack)
         differential.noise = calibrate(differential, rig.numerics).noise
-        lab = Lab(differential, rig.start_fresh if rig.can_start else None, start_pool)
-        stack.callback(lab.close)
-        yield Bench(rig, lab)
+        yield Bench(rig, laboratory(rig, differential, start_pool, stack))
 
 
 @contextmanager

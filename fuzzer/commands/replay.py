@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 from rich.text import Text
 
-from fuzzer.bring_up import bring_up
+from fuzzer.bring_up import bring_up, laboratory
 from fuzzer.calibrated import calibrated
 from fuzzer.errors import StalefuzzError
 from fuzzer.exit_status import Exit
@@ -81,8 +81,7 @@ def _replay_file(path: Path, options: ServerOptions, interruption: Interruption)
 
 def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack, interruption: Interruption) -> Replayed:
     differential, pool = bring_up(rig, stack)
-    lab = Lab(differential, rig.start_fresh if rig.can_start else None, pool)
-    stack.callback(lab.close)
+    lab = laboratory(rig, differential, pool, stack)
     calibrated(differential, rig, interruption.check)
     capabilities = differential.target.server.capabilities
     plan = long_enough(plan_of(finding), capabilities.block)
