@@ -11,6 +11,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 
 from fuzzer.differential import Differential, Outcome, Pending
 from fuzzer.models.model_cache import cache_root
+from fuzzer.steady_draws import steady_draws
 from oracles.reach import RARE, situations
 from scenarios.blocking import blocked
 from scenarios.plans import Plan
@@ -154,4 +155,5 @@ def _drawn(strategy: st.SearchStrategy[Plan], round_seed: int, step: Callable[[P
             # Hypothesis would take it for a failing example and run that again.
             raise _Leave from error
 
-    round_of_plans()
+    with steady_draws():
+        round_of_plans()

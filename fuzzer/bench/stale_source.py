@@ -21,6 +21,7 @@ from fuzzer.bench.pair_of_servers import pair_of_servers
 from fuzzer.differential import Differential, Outcome
 from fuzzer.errors import CannotJudge
 from fuzzer.options import ServerOptions
+from fuzzer.steady_draws import steady_draws
 from fuzzer.triage.explain import stale_source
 from fuzzer.triage.trials import ONCE
 from scenarios.entitlement import entitlements
@@ -98,7 +99,8 @@ def drawn(from_seed: int, count: int) -> list[Plan]:
     def collect(plan: Plan) -> None:
         plans.append(plan)
 
-    collect()
+    with steady_draws():
+        collect()
     return list(dict.fromkeys(plans))
 
 

@@ -104,6 +104,9 @@ def _host_field(params: Any, host: str) -> tuple[str, str | list[str]]:
 
 if __name__ == "__main__":
     code = main(sys.argv[1:])
+    if code:
+        # llama.cpp logs from a thread of its own, which an orderly exit waits for: it may have the reason still to say.
+        sys.exit(code)
     sys.stderr.flush()
     # The server's own threads are not worth waiting for: nothing that it holds outlives the process.
     os._exit(code)
