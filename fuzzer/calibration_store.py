@@ -20,7 +20,7 @@ import msgspec
 
 from fuzzer.models.model_cache import cache_root
 from oracles.bands import BANDS
-from oracles.noise import CLASSES, BandBound, Bound, Noise, safe
+from oracles.noise import CLASSES, BandBound, Bound, Noise, held, safe
 from reports.folder import write_atomically
 
 _FORMAT = 1
@@ -55,7 +55,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def noise(self) -> Noise:
         """The bounds that these samples give."""
-        return Noise(tuple(_bound(one) for one in self.classes))
+        return Noise(held(tuple(_bound(one) for one in self.classes)))
 
 
 class CalibrationStore:

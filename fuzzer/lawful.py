@@ -12,7 +12,10 @@ from scenarios.plans import Plan
 from scenarios.prompts import Prompt, Segment
 
 _ANSWER = 4
-_ROUNDS = 3
+_STARTS = (5, 20, 60, 9, 33, 90, 13, 40, 75, 7, 27, 110)
+"""Tokens of what is asked first, and then grown."""
+_GROWN = 12
+"""How many prompts are grown in all environments together: each ends in one long tail (see ``oracles.noise.FEW``)."""
 
 
 def plans_like(plan: Plan, step: int) -> list[Plan]:
@@ -88,7 +91,7 @@ def _on(capabilities: Capabilities, adapters: set[int]) -> tuple[AdapterScale, .
 def calibration_plans(capabilities: Capabilities, scales: tuple[AdapterScale, ...]) -> list[Plan]:
     """Cold, the same again, and longer by tails of each class; then some beside each other."""
     longest = capabilities.context // 2
-    starts = [length for length in (5, 20, 60) if length < longest][:_ROUNDS]
+    starts = [length for length in _STARTS if length < longest][: _GROWN // len(environments(capabilities)) or 1]
     plans = [
         Plan(tuple(Complete(prompt=prompt, scales=scales, tokens=_ANSWER) for prompt in _growing(start)))
         for start in starts

@@ -8,13 +8,13 @@ from making import answer, position, step, trace
 
 from oracles.bands import Deltas
 from oracles.judgement import Oracle, judge, legal_differences, near_tie
-from oracles.noise import CAP, ENOUGH, LEAST, SAFETY, Noise, Situation, Tail, measured, tail_of
+from oracles.noise import CAP, ENOUGH, FEW, LEAST, SAFETY, Noise, Situation, Tail, measured, tail_of
 from oracles.observations import Failure, Observation, Span, Trace
 
 
 def legal(tail: Tail, *deltas: float, beside: bool = False) -> list[tuple[Situation, Deltas]]:
-    """Samples of a class; the last band moves."""
-    return [(Situation(tail, beside), (0.0, 0.0, 0.0, 0.0, delta)) for delta in deltas]
+    """Samples of a class, enough of them for a bound of its own; the last band moves."""
+    return [(Situation(tail, beside), (0.0, 0.0, 0.0, 0.0, delta)) for delta in deltas for _ in range(FEW)]
 
 
 TIGHT = measured([*legal(Tail.COLD, 0.0), *legal(Tail.ONE, 1e-4)])
@@ -50,7 +50,19 @@ def test_a_bound_is_more_than_what_was_seen_and_never_nothing() -> None:
     noise = measured([*legal(Tail.ONE, 2e-3, 1e-3), *legal(Tail.COLD, 0.0)])
     assert noise.bound(Situation(Tail.ONE)) == SAFETY * 2e-3
     assert noise.bound(Situation(Tail.COLD)) == LEAST
-    assert [(bound.samples, bound.largest) for bound in noise.bounds] == [(1, 0.0), (2, 2e-3)]
+    assert [(bound.samples, bound.largest) for bound in noise.bounds] == [(FEW, 0.0), (2 * FEW, 2e-3)]
+
+
+def test_a_class_of_few_samples_is_held_to_the_widest_bound_of_all() -> None:
+    few = legal(Tail.LONG, 0.0)[1:]
+    assert measured([*legal(Tail.ONE, 2e-3), *few]).bound(Situation(Tail.LONG)) == SAFETY * 2e-3
+    assert measured([*legal(Tail.ONE, 2e-3), *few, *few[:1]]).bound(Situation(Tail.LONG)) == LEAST
+
+
+def test_a_bound_of_few_samples_becomes_the_class_s_own_with_more() -> None:
+    few = legal(Tail.LONG, 1e-3)[1:]
+    noise = measured([*legal(Tail.ONE, 2e-3), *few])
+    assert noise.widened(few[:1]).bound(Situation(Tail.LONG)) == SAFETY * 1e-3
 
 
 def test_a_class_that_was_not_measured_gets_the_widest_bound() -> None:
