@@ -12,7 +12,7 @@ from fuzzer.servers.engine import Engine
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.python_engine import PythonLaunch, interpreter
 from fuzzer.servers.vllm_server import ENGINE as NAME
-from fuzzer.servers.vllm_server import VllmServer, VllmSetup, speaks_vllm
+from fuzzer.servers.vllm_server import Probed, VllmServer, VllmSetup, speaks_vllm
 from reports.record import Settings
 
 _START_SECONDS = 600.0
@@ -46,6 +46,7 @@ class VllmInstallation:
         self._exact = exact
         self._folders = hf_folders(options, AdapterLayout.PEFT, NAME)
         self._flags = options.server_flags
+        self._probed: Probed | None = None
         self._python = interpreter(NAME, "vllm", _VARIABLE)
 
     def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
@@ -58,7 +59,9 @@ class VllmInstallation:
 
     def connect(self, url: str) -> VllmServer:
         """The adapter for a target that we started."""
-        return VllmServer(url, self._setup(versioned=False))
+        server = VllmServer(url, self._setup(versioned=False), self._probed)
+        self._probed = server.probed
+        return server
 
     def connect_reference(self, url: str) -> VllmServer:
         """The adapter for a reference that we started."""

@@ -85,23 +85,38 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it can be put to sleep; a server that was not started for it may not wake up again."""
 
 
+class Probed(msgspec.Struct, frozen=True):
+    """What only trying tells, and what is the same for every server of one build, model and command line."""
+
+    space: TokenSpace
+    top_logprobs: int
+    cached_counts: bool
+    dev_operations: tuple[str, ...]
+    """Kinds of operations that routes of the development mode can do."""
+
+
 class VllmServer(OpenAIServer):
-    """A vLLM server that answers at ``url``."""
+    """A vLLM server that answers at ``url``.
+
+    ``probed`` is for a launcher that starts a server often: trying leaves state behind, which one that is to have
+    seen nothing must not have.
+    """
 
     engine = ENGINE
 
-    def __init__(self, url: str, setup: VllmSetup | None = None) -> None:
+    def __init__(self, url: str, setup: VllmSetup | None = None, probed: Probed | None = None) -> None:
         super().__init__(url)
         self._setup = setup or VllmSetup()
         with kept_if_usable(self._connection):
-            self._shake_hands(url)
+            self._shake_hands(url, probed)
 
-    def _shake_hands(self, url: str) -> None:
+    def _shake_hands(self, url: str, probed: Probed | None) -> None:
         try:
             self.version = decode(self._connection.get("/version"), _Version).version
             models = decode(self._connection.get("/v1/models"), _Models).data
             self._base = next(model for model in models if model.parent is None)
             self._names = chosen([model.id for model in models if model.parent is not None], self._setup.only)
+            self.probed = probed or self._probe()
             self.capabilities = self._state_capabilities()
         except (RequestRefused, StopIteration) as refusal:
             raise UnreachableError(f"{url} answers, but not as vLLM does: {refusal}") from None
@@ -171,14 +186,14 @@ class VllmServer(OpenAIServer):
         adapters = len(self._setup.paths) if self._setup.versioned else len(self._names)
         block, blocks = cache_config(self._connection)
         return Capabilities(
-            space=self._space(),
+            space=self.probed.space,
             context=self._base.max_model_len or _CONTEXT,
             operations=(*_ALWAYS, *self._admin_operations()),
             samplings=(Sampling.PLAIN, *_SAMPLINGS),
-            top_logprobs=self._top_k(),
+            top_logprobs=self.probed.top_logprobs,
             adapters=adapters,
             adapter_names=adapters > 0,
-            cached_counts=self._tells_cached() if self._setup.reuse else True,
+            cached_counts=self.probed.cached_counts,
             bypass=True,
             bypass_how="a fresh cache_salt",
             salts=True,
@@ -194,22 +209,31 @@ class VllmServer(OpenAIServer):
         loads = ["reload"] if len(self._setup.paths) > 1 else []
         loads += ["unload"] if self._setup.paths else []
         loads += ["reload_weights"] if len(self._setup.weights) > 1 else []
-        return [*self._dev_operations(), *loads]
+        return [*self.probed.dev_operations, *loads]
 
-    def _dev_operations(self) -> list[str]:
+    def _probe(self) -> Probed:
+        space = self._space()
+        return Probed(
+            space=space,
+            top_logprobs=self._top_k(),
+            cached_counts=not self._setup.reuse or self._tells_cached(space),
+            dev_operations=self._dev_operations() if self._setup.admin else (),
+        )
+
+    def _dev_operations(self) -> tuple[str, ...]:
         """What routes of the development mode can do, which a server need not have."""
         try:
             self.perform(Flush())
         except RequestRefused:
-            return []
-        return ["flush", "sleep"] if self._setup.sleeps else ["flush"]
+            return ()
+        return ("flush", "sleep") if self._setup.sleeps else ("flush",)
 
     def _top_k(self) -> int:
         return next((most for most in _TOP_KS if self._asked([5, 6, 7], logprobs=most) is not None), 0)
 
-    def _tells_cached(self) -> bool:
+    def _tells_cached(self, space: TokenSpace) -> bool:
         """Whether the same long prompt again, under a salt of its own, is said to be cached."""
-        prompt = [self._space().first + number % 7 for number in range(2 * cache_config(self._connection)[0] + 2)]
+        prompt = [space.first + number % 7 for number in range(2 * cache_config(self._connection)[0] + 2)]
         salt = f"stalefuzz-{token_hex(8)}"
         answers = [self._asked(prompt, cache_salt=salt) for _ in range(2)]
         usage = answers[-1].usage if answers[-1] is not None else None
