@@ -147,6 +147,7 @@ class _Execution:
         prompt = self._prompt(operation.prompt)
         flight = Flight(self._server, request_of(operation, prompt, reuse=self._reuse), self._tick)
         self._flights[at] = flight
+        flight.await_sent()
         return self._asked(at, operation, prompt, Observation([]), None)
 
     def _asked(

@@ -54,6 +54,15 @@ class Flight:
             if not self._changed.wait_for(lambda: len(self._positions) >= count or self._over, _PATIENCE_S):
                 raise ServerFailure(f"no token {count} within {_PATIENCE_S:g} s")
 
+    def await_sent(self) -> None:
+        """Wait until the request is on its way: what a plan asks next is to come after it.
+
+        Raises ServerFailure after a minute.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._socket is not None or self._over, _PATIENCE_S):
+                raise ServerFailure(f"a request could not be sent within {_PATIENCE_S:g} s")
+
     def abort(self) -> None:
         """Close the connection, whether the request is queued, in prefill or in decode, and see the flight end.
 
@@ -61,8 +70,7 @@ class Flight:
         minute.
         """
         with self._changed:
-            if not self._changed.wait_for(lambda: self._socket is not None or self._over, _PATIENCE_S):
-                raise ServerFailure(f"a request could not be sent within {_PATIENCE_S:g} s")
+            self.await_sent()
             if not self._over:
                 self.aborted = True
             if self._socket is not None:

@@ -7,7 +7,7 @@ then alone: alone, each would break the relation that the bug needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import msgspec
 
@@ -23,11 +23,14 @@ Aspect = Callable[[Plan], Candidates]
 
 GENEROUS = 24
 """Segment length at which a plan is searched for operations that can go: long enough for every cache to bother."""
+LASTING = 48
+"""Tokens of an answer that others are to run beside: a tiny model decodes a token in a tenth of a millisecond."""
 
 
 def generous(plan: Plan) -> Plan:
-    """The plan with all segments at one generous length and one token an answer, where nothing waits for more."""
-    return changed(plan, lambda request: _stretch(request, GENEROUS))
+    """The plan with all segments at one generous length and one token an answer; what others run beside lasts."""
+    length = max((segment.length for _, segment in _lasting(plan)), default=0)
+    return changed(plan, lambda request: _stretch(request, max(GENEROUS, length)))
 
 
 def fewer_operations(plan: Plan) -> Candidates:
@@ -122,25 +125,34 @@ def simpler_paths(plan: Plan) -> Candidates:
 
 
 def fewer_tokens(plan: Plan) -> Candidates:
-    """Ask for less: one token everywhere, then one token, half, or one token less of each; await fewer."""
-    if any(request.tokens > 1 for _, request in requests(plan)):
-        yield changed(plan, lambda request: _ask(request, 1))
+    """Ask for less: one token everywhere, then one token, half, or one token less of each; await fewer.
+
+    But not of a request that others run beside. How long it lasts is no value that a bug depends on, and the shorter it
+    is, the more luck the overlap needs.
+    """
+    if any(_ask_once(request) != request for _, request in requests(plan)):
+        yield changed(plan, _ask_once)
+    last = max((at for at, _ in requests(plan)), default=-1)
     for at, operation in enumerate(plan.operations):
-        if isinstance(operation, (Complete, Start, Await)):
+        if isinstance(operation, (Complete, Await)) or (isinstance(operation, Start) and at == last):
             for tokens in lower(operation.tokens):
                 yield replaced(plan, at, msgspec.structs.replace(operation, tokens=tokens))
 
 
 def shorter_segments(plan: Plan) -> Candidates:
-    """Lower lengths: all at once, each segment wherever it stands, then each segment of each request alone."""
-    lengths = {segment.length for _, request in requests(plan) for segment in request.prompt.segments}
-    for length in lower(max(lengths, default=1)):
-        yield changed(plan, lambda request, most=length: _cut(request, most))  # type: ignore[misc]
-    for root, segment in dict.fromkeys(_segments(plan)):
+    """Lower lengths: all at once, each segment wherever it stands, then each segment of each request alone.
+
+    But not those that others run beside: see ``fewer_tokens``.
+    """
+    lasting = _lasting(plan)
+    segments = [one for one in dict.fromkeys(_segments(plan)) if one not in lasting]
+    for length in lower(max((segment.length for _, segment in segments), default=1)):
+        yield changed(plan, lambda request, most=length: _cut(request, most, lasting))  # type: ignore[misc]
+    for root, segment in segments:
         for length in lower(segment.length):
             new = Segment(segment.name, length)
             yield changed(plan, lambda request, r=root, old=segment, to=new: _resegment(request, r, old, to))  # type: ignore[misc]
-    yield from _shorter_alone(plan)
+    yield from _shorter_alone(plan, lasting)
 
 
 ASPECTS: tuple[Aspect, ...] = (
@@ -156,9 +168,22 @@ ASPECTS: tuple[Aspect, ...] = (
 """In the order in which they are tried: operations first, lengths last."""
 
 
-def _shorter_alone(plan: Plan) -> Candidates:
+def _lasting(plan: Plan) -> Collection[tuple[int, Segment]]:
+    """Roots and segments of prompts that others are asked beside: those of requests started before the last one."""
+    asked = list(requests(plan))
+    return {
+        (request.prompt.root, segment)
+        for _, request in asked[:-1]
+        if isinstance(request, Start)
+        for segment in request.prompt.segments
+    }
+
+
+def _shorter_alone(plan: Plan, lasting: Collection[tuple[int, Segment]]) -> Candidates:
     for at, request in requests(plan):
         for where, segment in enumerate(request.prompt.segments):
+            if (request.prompt.root, segment) in lasting:
+                continue
             for length in lower(segment.length):
                 segments = list(request.prompt.segments)
                 segments[where] = Segment(segment.name, length)
@@ -290,11 +315,14 @@ def _with_segments(request: Complete | Start, segments: tuple[Segment, ...]) -> 
 def _stretch(request: Complete | Start, length: int) -> Operation:
     segments = tuple(Segment(segment.name, length) for segment in request.prompt.segments)
     stretched = _with_segments(request, segments)
-    return stretched if isinstance(request, Start) else _ask(stretched, 1)
+    return _ask(stretched, max(LASTING, request.tokens) if isinstance(request, Start) else 1)
 
 
-def _cut(request: Complete | Start, most: int) -> Operation:
-    segments = tuple(Segment(segment.name, min(segment.length, most)) for segment in request.prompt.segments)
+def _cut(request: Complete | Start, most: int, lasting: Collection[tuple[int, Segment]]) -> Operation:
+    segments = tuple(
+        segment if (request.prompt.root, segment) in lasting else Segment(segment.name, min(segment.length, most))
+        for segment in request.prompt.segments
+    )
     return _with_segments(request, segments)
 
 
@@ -306,6 +334,10 @@ def _resegment(request: Complete | Start, root: int, old: Segment, new: Segment)
 
 def _ask(request: Complete | Start, tokens: int) -> Operation:
     return msgspec.structs.replace(request, tokens=tokens)
+
+
+def _ask_once(request: Complete | Start) -> Operation:
+    return request if isinstance(request, Start) else _ask(request, 1)
 
 
 def _respell(

@@ -40,7 +40,7 @@ from scenarios.prompts import Prompt, Segment
 from scenarios.swarm import Profile
 
 T = TypeVar("T")
-_LONG = (16, 48)
+_LONG = (16, 48, 48)
 """Tokens of a request that others are to overlap: a tiny model decodes a token in a tenth of a millisecond."""
 
 

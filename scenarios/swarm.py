@@ -73,10 +73,15 @@ def sizes(rng: random.Random, capabilities: Capabilities) -> tuple[int, ...]:
 
 def longer(rng: random.Random, plain: Profile, capabilities: Capabilities) -> tuple[int, ...]:
     """The lengths of a profile, sometimes with a long one among them."""
-    able = [length for length in LONG if 3 * length <= capabilities.context]
+    able = long_lengths(capabilities)
     if not able or rng.random() < 0.5:
         return plain.lengths
     return tuple(sorted({*plain.lengths[:2], rng.choice(able)}))
+
+
+def long_lengths(capabilities: Capabilities) -> list[int]:
+    """Lengths of segments that are not computed in one step and of which a context takes three."""
+    return [length for length in LONG if 3 * length <= capabilities.context]
 
 
 def evictions(capabilities: Capabilities) -> tuple[tuple[int, int], ...]:

@@ -21,7 +21,7 @@ from scenarios.plans import Plan
 
 TRIALS = 5
 TIMING_TRIALS = 10
-"""Of a plan that shows what it shows as often as not; a rarer one is run so many times more often."""
+"""At most, of a plan that shows what it shows as often as not; a rarer one is run so many times more often."""
 _ARMS = 2
 
 
@@ -41,9 +41,17 @@ class Confirmation(msgspec.Struct, frozen=True):
 
 
 def confirm(
-    lab: Lab, plan: Plan, wrong: int, outcome: Outcome, trials: Trials, noisy: Noisy | None = None
+    lab: Lab,
+    plan: Plan,
+    wrong: int,
+    outcome: Outcome,
+    trials: Trials,
+    noisy: Noisy | None = None,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> Confirmation:
     """Gather the evidence on fresh targets; ``outcome`` is what the live one gave.
+
+    Where timing decides, there are fewer runs when time is up.
 
     On a target with noise, ``noisy`` says how the pairs of plan and control arm are to be run.
     """
@@ -51,13 +59,13 @@ def confirm(
     before = company.count()
     count = TIMING_TRIALS * trials.of * HALF.least // (HALF.of * trials.least) if plan.overlaps else TRIALS
     lab.expect(TRIALS + _ARMS)
-    witnesses = [shown for _ in range(count) if (shown := _trial(lab, plan, wrong)) is not None]
+    runs, witnesses = _runs(lab, plan, wrong, count, out_of_time)
     witness, suspect = witnesses[0] if witnesses else (outcome, outcome.suspects[0])
     lone = lab.alone(plan, wrong)
     other_words = None if lone.clean else _respelled(lab, plan, wrong)
     evidence = Evidence(
         oracle=suspect.oracle,
-        repeats=Repeats(len(witnesses), count),
+        repeats=Repeats(len(witnesses), runs),
         delta=suspect.delta,
         alone=lone,
         control=_control(lab, plan, wrong),
@@ -84,6 +92,21 @@ def _paired(live: Differential, plan: Plan, wrong: int, suspect: Suspect, noisy:
     if noisy is None or suspect.oracle not in PAIRED:
         return None
     return run_pairs(live, plan, wrong, suspect.reused, noisy.alpha, noisy.out_of_time)
+
+
+def _runs(
+    lab: Lab, plan: Plan, wrong: int, count: int, out_of_time: Callable[[], bool]
+) -> tuple[int, list[tuple[Outcome, Suspect]]]:
+    """How many runs there were, ``count`` at most, and those that showed it.
+
+    What hangs on timing need not be shown more often than what does not.
+    """
+    witnesses: list[tuple[Outcome, Suspect]] = []
+    for run in range(count):
+        if plan.overlaps and run >= TRIALS and (len(witnesses) >= TRIALS or out_of_time()):
+            return run, witnesses
+        witnesses += [shown] if (shown := _trial(lab, plan, wrong)) is not None else []
+    return count, witnesses
 
 
 def _trial(lab: Lab, plan: Plan, wrong: int) -> tuple[Outcome, Suspect] | None:

@@ -137,18 +137,22 @@ class Triage:
 
     def _outlined(self, again: Recurrence | None, case: Case) -> Duplicate | None:
         """What is met again and again costs no more than it takes to know it."""
-        named = self._named(again, again.outline(), case) if again is not None else None
+        if again is None or not self._known:
+            return None
+        outline = again.outline()
+        named = self._named(again, outline, case) if not self._out_of_time() else None
         return Duplicate(named.id) if named is not None and named.id in self._known else None
 
     def _followed(
         self, again: Recurrence, outcome: Outcome, case: Case
     ) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
-        named = self._named(again, again.minimal(), case)
-        if named is None:
+        minimal = again.minimal()
+        if minimal is None:
             return _unconfirmed(outcome, outcome.suspects[0], "did not come back once it was reduced")
-        if self._out_of_time():
-            suspect = named.minimal.outcome.suspects[0]
-            return _unconfirmed(named.minimal.outcome, suspect, "time was up before it could be confirmed")
+        named = self._named(again, minimal, case) if not self._out_of_time() else None
+        if named is None or self._out_of_time():
+            suspect = minimal.outcome.suspects[0]
+            return _unconfirmed(minimal.outcome, suspect, "time was up before it could be confirmed")
         if named.id in self._known:
             return Duplicate(named.id)
         return self._confirm(named, again.trials, outcome, case)
@@ -167,7 +171,9 @@ class Triage:
     ) -> FindingRecord | SuspectRecord | Rounding:
         minimal, why = named.minimal, named.why
         self._lab.expect(2)
-        confirmation = confirm(self._lab, minimal.plan, minimal.wrong, minimal.outcome, trials, self._pairs())
+        confirmation = confirm(
+            self._lab, minimal.plan, minimal.wrong, minimal.outcome, trials, self._pairs(), self._out_of_time
+        )
         decision = decide(confirmation.evidence)
         if decision.verdict is Verdict.CLEAN:
             return Rounding()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scenarios.library import (
+    aborts,
     adapter_reload,
     adapter_scale,
     adapter_spelling,
@@ -28,6 +29,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     conversation.SCENARIO,
     global_scale.SCENARIO,
     interleaving.SCENARIO,
+    aborts.SCENARIO,
     adapter_spelling.SCENARIO,
     saved_slots.SCENARIO,
     pinned_slots.SCENARIO,

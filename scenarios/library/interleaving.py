@@ -20,6 +20,8 @@ _MIXES = (
     ("complete", "start", "await", "abort"),
     ("start", "start", "await", "join", "abort"),
 )
+_SAMPLED = 0.3
+"""How many of the rounds sample in other ways too: a row that is handed on has more to forget then."""
 _WITH_EVICTIONS = ("complete", "start", "await", "evict")
 
 
@@ -27,7 +29,13 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     one = rng.choice(explicit_spellings(capabilities))
     mixes = [*_MIXES, *([_WITH_EVICTIONS] if evicting(rng, capabilities) else [])]
     plain = profile(rng, capabilities, [one])
-    return msgspec.structs.replace(plain, kinds=rng.choice(mixes), lengths=longer(rng, plain, capabilities), most=8)
+    return msgspec.structs.replace(
+        plain,
+        kinds=rng.choice(mixes),
+        lengths=longer(rng, plain, capabilities),
+        samplings=capabilities.samplings if rng.random() < _SAMPLED else plain.samplings,
+        most=8,
+    )
 
 
 SCENARIO = Scenario(

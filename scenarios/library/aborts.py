@@ -1,0 +1,36 @@
+"""Long prompts cut off while they are computed, and asked again: what was not computed must not pass for cached."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from scenarios.capabilities import Capabilities
+from scenarios.scenario import Scenario
+from scenarios.swarm import Profile, explicit_spellings, long_lengths, profile
+
+_MIXES = (("start", "abort", "complete"), ("start", "abort", "complete", "await"))
+
+
+def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
+    one = rng.choice(explicit_spellings(capabilities))
+    able = long_lengths(capabilities)
+    plain = profile(rng, capabilities, [one])
+    return msgspec.structs.replace(
+        plain,
+        roots=rng.choice((1, 1, 2)),
+        kinds=rng.choice(_MIXES),
+        lengths=tuple(sorted({*plain.lengths[:1], *rng.sample(able, min(2, len(able)))})),
+        most=6,
+    )
+
+
+SCENARIO = Scenario(
+    name="aborts",
+    summary="long prompts cut off while they are computed, and asked again",
+    reports=("sgl-project/sglang#28374", "vllm-project/vllm#45357"),
+    needs=("complete", "start", "abort"),
+    profile=_profile,
+    settings=((), ("-np", "2"), ("-np", "1", "-ub", "16", "-b", "32")),
+)
