@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 import msgspec
 
@@ -23,6 +25,22 @@ TRIALS = 5
 TIMING_TRIALS = 10
 """At most, of a plan that shows what it shows as often as not; a rarer one is run so many times more often."""
 _ARMS = 2
+
+
+class Fresh(Protocol):
+    """A comparison against a target that nothing was asked of yet."""
+
+    def run(self, plan: Plan) -> Outcome:
+        """Run a plan on target and reference."""
+        ...
+
+
+class FreshTargets(Protocol):
+    """A supply of such targets."""
+
+    def fresh(self) -> AbstractContextManager[Fresh]:
+        """The next one."""
+        ...
 
 
 class Noisy(msgspec.Struct, frozen=True):
@@ -59,7 +77,7 @@ def confirm(
     before = company.count()
     count = TIMING_TRIALS * trials.of * HALF.least // (HALF.of * trials.least) if plan.overlaps else TRIALS
     lab.expect(TRIALS + _ARMS)
-    runs, witnesses = _runs(lab, plan, wrong, count, out_of_time)
+    runs, witnesses = runs_from_fresh_state(lab, plan, wrong, count, out_of_time)
     witness, suspect = witnesses[0] if witnesses else (outcome, outcome.suspects[0])
     lone = lab.alone(plan, wrong)
     other_words = None if lone.clean else _respelled(lab, plan, wrong)
@@ -94,8 +112,8 @@ def _paired(live: Differential, plan: Plan, wrong: int, suspect: Suspect, noisy:
     return run_pairs(live, plan, wrong, suspect.reused, noisy.alpha, noisy.out_of_time)
 
 
-def _runs(
-    lab: Lab, plan: Plan, wrong: int, count: int, out_of_time: Callable[[], bool]
+def runs_from_fresh_state(
+    lab: FreshTargets, plan: Plan, wrong: int, count: int, out_of_time: Callable[[], bool]
 ) -> tuple[int, list[tuple[Outcome, Suspect]]]:
     """How many runs there were, ``count`` at most, and those that showed it.
 
@@ -109,7 +127,7 @@ def _runs(
     return count, witnesses
 
 
-def _trial(lab: Lab, plan: Plan, wrong: int) -> tuple[Outcome, Suspect] | None:
+def _trial(lab: FreshTargets, plan: Plan, wrong: int) -> tuple[Outcome, Suspect] | None:
     with lab.fresh() as fresh:
         outcome = fresh.run(plan)
     return next(((outcome, suspect) for suspect in outcome.suspects if suspect.step == wrong), None)

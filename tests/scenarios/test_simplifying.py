@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from making import ask, asked, at_scales, path, plan_of, plans
 
-from scenarios.operations import Complete, SetScales
+from scenarios.operations import Abort, Complete, SetScales, Start
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt, Segment
 from scenarios.simplify import (
     ASPECTS,
     GENEROUS,
+    LASTING,
     Aspect,
     fewer_operations,
     fewer_tokens,
@@ -104,3 +105,29 @@ def test_an_answer_that_a_prompt_goes_on_after_gives_way_to_tokens_of_its_own() 
     grown = Prompt(1, (Segment("d", 2),), after=0, answer=3)
     plan = plan_of(ask(P, tokens=4), ask(grown))
     assert plan_of(ask(P, tokens=4), ask(path(0, ("a", 5), ("g", 3), ("d", 2)))) in list(simpler_paths(plan))
+
+
+LONG = path(0, ("a", 100))
+
+
+def test_what_others_run_beside_is_made_to_last_and_stays_so() -> None:
+    plan = plan_of(Start(prompt=LONG, tokens=2), Abort(0), ask(Q, tokens=3), ask(LONG))
+    lasting = generous(plan)
+    assert [(one.prompt, one.tokens) for one in asked(lasting)] == [
+        (LONG, LASTING),
+        (path(1, ("a", 100)), 1),
+        (LONG, 1),
+    ]
+    candidates = [*fewer_tokens(lasting), *shorter_segments(lasting)]
+    assert candidates
+    for candidate in candidates:
+        assert candidate.operations[0] == lasting.operations[0]
+        assert candidate.operations[-1] == lasting.operations[-1]
+
+
+def test_what_is_started_last_need_not_last() -> None:
+    plan = plan_of(Start(prompt=Q, tokens=LASTING), Start(prompt=P, tokens=LASTING))
+    shorter = [asked(candidate) for candidate in (*fewer_tokens(plan), *shorter_segments(plan))]
+    assert {(one.prompt, one.tokens) for one, _ in shorter} == {(Q, LASTING)}
+    assert (path(0, ("a", 1)), LASTING) in [(other.prompt, other.tokens) for _, other in shorter]
+    assert (P, 1) in [(other.prompt, other.tokens) for _, other in shorter]
