@@ -16,6 +16,9 @@ from oracles.sequential import FALSE_ALARMS, Outcome, Paired
 
 _TIMES = 2
 """Runs in which a divergence that hangs on timing has to come back."""
+_BEYOND = 2
+"""How many times the widest bound a difference has to exceed where no control of its own shapes can be had: four times
+the largest rounding that was seen, at least."""
 
 
 class Verdict(StrEnum):
@@ -71,6 +74,8 @@ class Evidence(msgspec.Struct, frozen=True):
     """The plan has requests side by side, so that it need not show the divergence each time."""
     reused: int | None = None
     others: Others = Others()
+    widest: float = 0.0
+    """The widest bound of any class."""
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -98,9 +103,22 @@ def decide(evidence: Evidence) -> Decision:
     if evidence.oracle in (Oracle.HEALTH, Oracle.ACCOUNTING):
         return _recurs(evidence)
     if paired is not None:
-        return _recurs(evidence) if paired.outcome(evidence.alpha) is Outcome.FINDING else _open(paired)
+        if paired.outcome(evidence.alpha) is not Outcome.FINDING:
+            return _open(paired)
+        return _of_its_shapes(evidence) if evidence.timing and paired.stand_in else _recurs(evidence)
     if evidence.control is not None and not evidence.control.clean and not _larger(evidence):
         return Decision(Verdict.INCONCLUSIVE, "the control arm, where reuse is lawful, differs by as much")
+    return _recurs(evidence)
+
+
+def _of_its_shapes(evidence: Evidence) -> Decision:
+    """What ran beside others may round by more, each time, than a lawful plan that ran alone: the pairs cannot tell."""
+    if evidence.delta is not None and evidence.delta <= _BEYOND * evidence.widest:
+        return Decision(
+            Verdict.INCONCLUSIVE,
+            f"requests beside others may round by more than any lawful plan here did ({evidence.delta:.2g} against a "
+            f"bound of {evidence.widest:.2g}); try --numerics exact",
+        )
     return _recurs(evidence)
 
 

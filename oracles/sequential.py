@@ -41,6 +41,8 @@ class Paired(msgspec.Struct, frozen=True):
     ties: int = 0
     mismatched: int = 0
     """Pairs whose arms did not reuse and compute the same counts of tokens, so that nothing can be read off them."""
+    stand_in: bool = False
+    """The control was another plan, of which only the counts of the wrong request are the same."""
 
     @property
     def pairs(self) -> int:

@@ -93,6 +93,7 @@ def confirm(
         alpha=noisy.alpha if noisy is not None else FALSE_ALARMS,
         timing=plan.overlaps,
         reused=suspect.reused,
+        widest=lab.live.noise.bound(),
     )
     evidence = msgspec.structs.replace(evidence, others=_others(plan, before, company.count()))
     if other_words is not None and other_words.clean:

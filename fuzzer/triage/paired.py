@@ -37,7 +37,7 @@ def run_pairs(
     """
     controls = _controls(plan, wrong, reused)
     control = controls.pop(0)
-    paired = Paired()
+    paired = Paired(stand_in=not controls)
     while not (paired.exhausted or out_of_time() or paired.outcome(alpha) is not Outcome.UNDECIDED):
         ours, theirs = live.run(plan).arm(wrong), live.run(control.plan).arm(control.step)
         if ours.delta is None or theirs.delta is None:
@@ -45,7 +45,7 @@ def run_pairs(
         if _alike(ours, theirs):
             paired = paired.with_pair(ours.delta, theirs.delta)
         elif controls and paired.pairs == 0:
-            control = controls.pop(0)
+            control, paired = controls.pop(0), msgspec.structs.replace(paired, stand_in=True)
         else:
             paired = paired.with_mismatch()
     return paired
