@@ -62,16 +62,19 @@ class Store:
 
 
 def write_reports(folder: Path, record: RunRecord) -> None:
-    """report.html, junit.xml, run.sarif and summary.md, all from the record; events come from beside it."""
+    """junit.xml, run.sarif, summary.md and report.html, all from the record; events come from beside it.
+
+    The page comes last: where it is, all of them are, also when a run is killed between two files.
+    """
     scripts = {finding.id: scripts_of(finding) for finding in record.findings}
     # Templates take a tenth of a second to load, which every start of a command would pay for.
     from reports.html.page import render
 
     page = render(record, scripts, read_happenings(folder / EVENTS))
-    write_atomically(folder / "report.html", page.encode())
     write_atomically(folder / "junit.xml", junit(record))
     write_atomically(folder / "run.sarif", sarif(record))
     write_atomically(folder / "summary.md", summary(record).encode())
+    write_atomically(folder / "report.html", page.encode())
 
 
 def write_finding(folder: Path, finding: FindingRecord, scripts: Scripts) -> None:

@@ -17,7 +17,7 @@ from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.minimise import Minimal, Recurrence, after_history, on_fresh, on_live
 from fuzzer.triage.paired import PAIRED, run_pairs
-from fuzzer.triage.trials import Trials, family
+from fuzzer.triage.trials import Run, Trials, family
 from oracles.arms import own_spelling
 from oracles.attribution import fingerprint
 from oracles.comparison import lead, preference
@@ -65,6 +65,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 class Rounding(msgspec.Struct, frozen=True):
     """A suspect that legal computation in the same shapes explains; the bounds were widened by what was seen."""
+
+
+class _TimeIsUpError(Exception):
+    """Leaves an explanation that could not be confirmed any more."""
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -139,8 +143,7 @@ class Triage:
         """What is met again and again costs no more than it takes to know it."""
         if again is None or not self._known:
             return None
-        outline = again.outline()
-        named = self._named(again, outline, case) if not self._out_of_time() else None
+        named = self._named(again, again.outline(), case)
         return Duplicate(named.id) if named is not None and named.id in self._known else None
 
     def _followed(
@@ -149,7 +152,7 @@ class Triage:
         minimal = again.minimal()
         if minimal is None:
             return _unconfirmed(outcome, outcome.suspects[0], "did not come back once it was reduced")
-        named = self._named(again, minimal, case) if not self._out_of_time() else None
+        named = self._named(again, minimal, case)
         if named is None or self._out_of_time():
             suspect = minimal.outcome.suspects[0]
             return _unconfirmed(minimal.outcome, suspect, "time was up before it could be confirmed")
@@ -158,13 +161,28 @@ class Triage:
         return self._confirm(named, again.trials, outcome, case)
 
     def _named(self, again: Recurrence, minimal: Minimal | None, case: Case) -> _Named | None:
+        """The bug that a reduced plan shows; None where there is no such plan, or no time left to say."""
         if minimal is None:
             return None
         adapters = _spelled_adapters(self._lab.live.target.server)
         plan, wrong = minimal.plan, minimal.wrong
-        why = explain(again.run, plan, wrong, minimal.outcome, again.trials, spelled_adapters=adapters)
+        run = self._in_time(again.run)
+        try:
+            why = explain(run, plan, wrong, minimal.outcome, again.trials, spelled_adapters=adapters)
+        except _TimeIsUpError:
+            return None
         oracle = minimal.outcome.suspects[0].oracle
         return _Named(fingerprint(case.engine, family(oracle), why.necessary), minimal, why)
+
+    def _in_time(self, run: Run) -> Run:
+        """Runs plans until time is up: where timing decides, an explanation takes a hundred of them."""
+
+        def in_time(plan: Plan) -> Outcome:
+            if self._out_of_time():
+                raise _TimeIsUpError
+            return run(plan)
+
+        return in_time
 
     def _confirm(
         self, named: _Named, trials: Trials, original: Outcome, case: Case
