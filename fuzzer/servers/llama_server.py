@@ -12,7 +12,7 @@ import msgspec
 
 from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
-from fuzzer.servers.http import Connection, decode
+from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.llama_use import LlamaUse
 from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
 from oracles.observations import Observation, Position, TokenLogprob, all_finite
@@ -137,13 +137,17 @@ class LlamaServer:
         self._connection = Connection(url)
         self.url = url
         self._connection.reach()
+        with kept_if_usable(self._connection):
+            self._shake_hands(shape or ModelShape(), probed)
+        self.version = version or self._props.build_info
+
+    def _shake_hands(self, shape: ModelShape, probed: Probed | None) -> None:
         try:
             self._props = decode(self._connection.get("/props"), _Props)
             self.probed = probed or self._probe()
-            self.capabilities = self._state_capabilities(shape or ModelShape())
+            self.capabilities = self._state_capabilities(shape)
         except RequestRefused as refusal:
-            raise UnreachableError(f"{url} answers, but not as llama-server does: {refusal.reason}") from None
-        self.version = version or self._props.build_info
+            raise UnreachableError(f"{self.url} answers, but not as llama-server does: {refusal.reason}") from None
 
     def complete(self, request: Request) -> Observation:
         """Send one request and wait for the whole answer; tokens, top-k lists and counts as the server gives them."""
