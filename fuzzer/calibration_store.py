@@ -55,7 +55,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def noise(self) -> Noise:
         """The bounds that these samples give."""
-        return Noise(held(tuple(_bound(one) for one in self.classes)))
+        return held(tuple(_bound(one) for one in self.classes))
 
 
 class CalibrationStore:

@@ -16,7 +16,7 @@ from oracles.sequential import FALSE_ALARMS, Outcome, Paired
 
 _TIMES = 2
 """Runs in which a divergence that hangs on timing has to come back."""
-_BEYOND = 2
+BEYOND = 2
 """How many times the widest bound a difference has to exceed where no control of its own shapes can be had: four times
 the largest rounding that was seen, at least."""
 
@@ -113,7 +113,7 @@ def decide(evidence: Evidence) -> Decision:
 
 def _of_its_shapes(evidence: Evidence) -> Decision:
     """What ran beside others may round by more, each time, than a lawful plan that ran alone: the pairs cannot tell."""
-    if evidence.delta is not None and evidence.delta <= _BEYOND * evidence.widest:
+    if evidence.delta is not None and evidence.delta <= BEYOND * evidence.widest:
         return Decision(
             Verdict.INCONCLUSIVE,
             f"requests beside others may round by more than any lawful plan here did ({evidence.delta:.2g} against a "

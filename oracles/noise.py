@@ -27,8 +27,6 @@ LEAST = 1e-4
 ENOUGH = 20
 """Samples that have to have moved in a band before it is held to a bound of its own. Bit-identical ones tell nothing of
 how rounding spreads over the bands, so that exact numerics stay with the bound of the class."""
-
-
 FEW = 10
 """A class of fewer samples is held to the widest bound of all: three long tails may round to nothing where the next
 moves by 6e-3 (measured on a tiny dense model in default numerics)."""
@@ -149,18 +147,21 @@ class Noise(msgspec.Struct, frozen=True):
         for situation, deltas in samples:
             known = seen.get(str(situation), Bound(str(situation), LEAST, 0, 0.0))
             seen[known.situation] = known.with_sample(deltas)
-        return Noise(held(tuple(seen[name] for name in CLASSES if name in seen)))
+        return held(tuple(seen[name] for name in CLASSES if name in seen))
 
     def _of(self, situation: Situation | None) -> Bound | None:
         name = str(situation)
         return next((known for known in self.bounds if known.situation == name), None)
 
 
-def held(bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
-    """Each class with the bound that its samples, or where they are few those of all classes, allow."""
+def held(bounds: tuple[Bound, ...]) -> Noise:
+    """Noise with each class at the bound that its samples, or where they are few those of all classes, allow."""
     most = safe(max((known.largest for known in bounds), default=0.0))
-    return tuple(
-        msgspec.structs.replace(known, bound=safe(known.largest) if known.samples >= FEW else most) for known in bounds
+    return Noise(
+        tuple(
+            msgspec.structs.replace(known, bound=safe(known.largest) if known.samples >= FEW else most)
+            for known in bounds
+        )
     )
 
 

@@ -10,7 +10,7 @@ import msgspec
 from fuzzer.differential import Counts, Outcome
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.reduce import Reduction
-from fuzzer.triage.trials import ONCE, Run, Trials, trials_of, tried, wrong_step
+from fuzzer.triage.trials import HALF, ONCE, Run, Trials, trials_of, tried, wrong_step
 from oracles.judgement import Oracle
 from scenarios.plans import Plan, joined
 from scenarios.simplify import generous
@@ -86,9 +86,14 @@ class Recurrence:
 
 def on_live(lab: Lab, outcome: Outcome, out_of_time: Callable[[], bool]) -> Recurrence | None:
     """The divergence of ``outcome`` shown again on the live target."""
-    found = [_recurring(lab, plan, outcome.suspects[0].oracle, out_of_time) for plan in _ways(outcome.plan)]
-    shown = [one for one in found if one is not None]
-    return max(shown, key=lambda one: one.trials.least / one.trials.of) if shown else None
+    shown: list[Recurrence] = []
+    for plan in _ways(outcome.plan):
+        found = _recurring(lab, plan, outcome.suspects[0].oracle, out_of_time)
+        shown += [found] if found is not None else []
+        if found is not None and found.trials in (ONCE, HALF):
+            # No other way shows it more often.
+            break
+    return max(shown, key=lambda one: one.trials.least / one.trials.of, default=None)
 
 
 def _ways(plan: Plan) -> list[Plan]:

@@ -22,7 +22,7 @@ from oracles.arms import own_spelling
 from oracles.attribution import fingerprint
 from oracles.comparison import lead, preference
 from oracles.divergence import jensen_shannon
-from oracles.evidence import Verdict, decide, reuse_witnessed
+from oracles.evidence import BEYOND, Verdict, decide, reuse_witnessed
 from oracles.judgement import Oracle, Suspect, judge
 from oracles.noise import Noise
 from oracles.observations import Failure, Observation, Step, TokenLogprob
@@ -217,7 +217,7 @@ class Triage:
         """Whether a small difference is within what the same shapes give lawfully."""
         suspect, live = outcome.suspects[0], self._lab.live
         # On a noisy target a bound can be wider than what is usual.
-        if suspect.delta is None or suspect.delta > max(CEILING[self._numerics], 2 * live.noise.bound()):
+        if suspect.delta is None or suspect.delta > max(CEILING[self._numerics], BEYOND * live.noise.bound()):
             return False
         live.noise = recalibrate(live, outcome.plan, suspect.step)
         return not judge(outcome.ours, outcome.theirs, live.noise, accounting=live.accounts)
