@@ -16,10 +16,12 @@ def bring_up(rig: Rig, stack: ExitStack) -> tuple[Differential, ThreadPoolExecut
     """The comparison, its noise not yet measured, and the pool in which further servers may be started."""
     # Called last: whatever still waits in the pools is answered, or ended, before the servers are.
     stack.callback(rig.stop)
+    # A leg of the reference that nobody waits for any more runs to its end: closed before, it would connect anew.
+    once_idle = stack.enter_context(ExitStack())
     reference_pool = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="reference"))
     start_pool = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="start"))
     target, reference = rig.start(start_pool)
-    stack.callback(reference.close)
+    once_idle.callback(reference.close)
     return Differential(target, reference, Noise(()), pool=reference_pool), start_pool
 
 
