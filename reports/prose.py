@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oracles.divergence import MOST, JensenShannon
+from oracles.evidence import Arm
 from reports.escaping import token_text
 from reports.record import Divergence, FindingRecord, RunRecord
 from scenarios.plans import Plan
@@ -160,8 +161,14 @@ def _surety(finding: FindingRecord) -> str:
     if finding.respelled is not None and finding.respelled.clean:
         return f"{words[0]}; it needs no history, and with every adapter named it is right."
     words += ["the request without its history is right"] if finding.alone.clean else []
-    words += ["the control, which reuses the same tokens lawfully, is right"] if finding.control.clean else []
+    words += [f"the control, {_control(finding.control)}, is right"] if finding.control.clean else []
     return f"{'; '.join(words)}."
+
+
+def _control(control: Arm) -> str:
+    if control.reused:
+        return "which reuses the same tokens lawfully"
+    return "in which every earlier request is at the settings of the wrong one"
 
 
 def until_fixed(finding: FindingRecord) -> str:

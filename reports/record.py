@@ -10,6 +10,7 @@ import msgspec
 from oracles.divergence import JensenShannon
 from oracles.evidence import Arm, Repeats, Verdict
 from oracles.noise import Bound
+from oracles.observations import Span
 from scenarios.capabilities import Capabilities
 from scenarios.operations import Operation
 
@@ -172,6 +173,8 @@ class StepRecord(msgspec.Struct, frozen=True):
     ms: float | None = None
     """What the server says the request took to compute."""
     error: str | None = None
+    span: Span | None = None
+    """When it was sent, gave its first token and ended, as counts of the plan's events."""
 
 
 class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):

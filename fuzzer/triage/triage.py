@@ -321,9 +321,17 @@ def _source_record(plan: Plan, why: Explanation) -> SourceRecord | None:
 def _step_record(step: Step) -> StepRecord:
     if not isinstance(step.outcome, Observation):
         reason = step.outcome.reason if isinstance(step.outcome, Failure) else None
-        return StepRecord(None, None, len(step.prompt), [], error=reason)
+        return StepRecord(None, None, len(step.prompt), [], error=reason, span=step.span)
     answer = step.outcome
-    return StepRecord(answer.reused, answer.computed, len(step.prompt), list(answer.tokens), answer.slot, answer.ms)
+    return StepRecord(
+        answer.reused,
+        answer.computed,
+        len(step.prompt),
+        list(answer.tokens),
+        answer.slot,
+        answer.ms,
+        span=step.span,
+    )
 
 
 def _divergence(confirmation: Confirmation, wrong: int) -> Divergence | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from oracles.noise import Bound
+from oracles.noise import Bound, Noise
 from reports.escaping import token_text
 from reports.record import AnswerToken, FindingRecord, RunRecord, Sample
 
@@ -52,8 +52,9 @@ class NoisePlot(msgspec.Struct, frozen=True):
 
 
 def noise_plot(bounds: Sequence[Bound], observed: Iterable[tuple[str, float]]) -> NoisePlot:
-    """Bounds with observed |delta logprob| in their class; a class that was not measured gets no point."""
+    """Bounds with observed |delta logprob| in their class; a class that was not measured has the widest bound."""
     points = list(observed)
+    bounds = [*bounds, *_unmeasured(bounds, points)]
     names = [_shortened(bound.situation) for bound in bounds]
     axis = _Axis(12 + 6.4 * max(map(len, names), default=0))
     bands = [_band(bound, name, at, points, axis) for at, (bound, name) in enumerate(zip(bounds, names, strict=True))]
@@ -63,9 +64,18 @@ def noise_plot(bounds: Sequence[Bound], observed: Iterable[tuple[str, float]]) -
     return NoisePlot(_WIDTH, bottom + 36, axis.left, _WIDTH - _RIGHT, bands, ticks, title)
 
 
+def _unmeasured(bounds: Sequence[Bound], points: Sequence[tuple[str, float]]) -> list[Bound]:
+    measured = {bound.situation for bound in bounds}
+    names = dict.fromkeys(situation for situation, _ in points if situation and situation not in measured)
+    return [Bound(name, Noise(tuple(bounds)).bound(), 0, 0.0) for name in names]
+
+
 def _band(bound: Bound, name: str, at: int, points: list[tuple[str, float]], axis: _Axis) -> Band:
     mine = [delta for situation, delta in points if situation == bound.situation]
-    words = f"{bound.samples} samples, largest {bound.largest:.1e}, bound {bound.bound:.1e}"
+    words = (
+        f"{bound.samples} samples, largest {bound.largest:.1e}" if bound.samples else "not measured, held to the widest"
+    )
+    words += f", bound {bound.bound:.1e}"
     words += f", observed {max(mine):.2g}" if mine else ""
     observed = sorted({axis.x(delta) for delta in mine})
     return Band(name, 14 + _ROW * at, axis.x(bound.largest), axis.x(bound.bound), observed, words, bool(mine))
@@ -233,7 +243,8 @@ def _line(name: str, unit: str, pairs: list[tuple[Sample, Sample]], value: Calla
     start, end = pairs[0][0].at, pairs[-1][1].at
     xs = [560 * (pair[1].at - start) / max(end - start, 1e-9) for pair in pairs]
     points = " ".join(f"{x:.1f},{100 - 92 * y / most:.1f}" for x, y in zip(xs, values, strict=True))
-    ticks = [Tick(560 * at / 4, f"{start + at * (end - start) / 4:.0f} s") for at in range(5)]
+    digits = 0 if end - start >= 8 else 1
+    ticks = [Tick(560 * at / 4, f"{start + at * (end - start) / 4:.{digits}f} s") for at in range(5)]
     mean = sum(values) / len(values)
     return Line(name, unit, points, ticks, f"{most:.3g}", f"{name}: mean {mean:.3g} {unit}, most {most:.3g} {unit}")
 

@@ -1,4 +1,8 @@
-"""Lane timeline of a plan: a lane a slot, a column a step, prompt bars split into what was reused and computed."""
+"""Lane timeline of a plan: a lane a slot, or a connection where the server tells no slots; a column a step.
+
+Prompt bars are split into what was reused and what was computed; a line goes on from a request as long as it ran beside
+others.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from reports.html.connections import beside, connections, requests_in_time
 from reports.record import FindingRecord, StepRecord
 from scenarios.operations import Abort, Await, Complete, Join, Operation, Start, kind, scales_in_words
 from scenarios.story import prompt_names
@@ -14,7 +19,10 @@ MOST_STEPS = 60
 ENVIRONMENTS = 6
 """Distinct colours; environments beyond share the last, and each also has its text."""
 
-_LEFT = 78
+_LEFT, _LEFT_OF_CONNECTIONS = 78, 118
+"""Where bars begin: beyond the names of the lanes."""
+_BEFORE = 18
+"""By how much the line of a lane begins before its bars."""
 _TOP = 6
 _LANE = 106
 _GAP = 34
@@ -60,7 +68,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Flight(msgspec.Struct, frozen=True):
-    """From a request that was started to where it is awaited, joined or aborted."""
+    """From a request that was started to the last that was done, or asked, while it ran."""
 
     start: float
     end: float
@@ -89,6 +97,8 @@ class Timeline(msgspec.Struct, frozen=True):
 
     width: float
     height: float
+    rails: float
+    """Where the lines of the lanes begin."""
     lanes: list[Lane]
     bars: list[Bar]
     marks: list[Mark]
@@ -119,16 +129,20 @@ class _Layout:
         slots = {step.slot for step in finding.steps if step.slot is not None}
         self._height = _LANE if len(slots) <= 1 else _LANE + _JOINT
         self._unit = _unit([_prompt_length(op, _step(finding, at)) for at, op in enumerate(finding.plan)])
-        self._x = float(_LEFT)
+        self._ran = requests_in_time(finding)
+        self._connections = connections(self._ran) if not slots else {}
+        self._left = _LEFT_OF_CONNECTIONS if any(self._connections.values()) else _LEFT
+        self._x = float(self._left)
         self._bars: list[Bar] = []
         self._marks: list[Mark] = []
-        self._flights: list[Flight] = []
+        self._followed: dict[int, float] = {}
+        """Of each started request, by its step from 0: where the last operation on it stands."""
 
     def place(self, at: int) -> None:
         """Give a step its column."""
         step, operation = _step(self._finding, at), self._finding.plan[at]
         if isinstance(operation, (Complete, Start)):
-            self._place_bar(at, operation, step, self._lane_y(_slot(step)))
+            self._place_bar(at, operation, step, self._lane_y(at, _slot(step)))
         else:
             self._place_mark(at, operation)
 
@@ -137,30 +151,39 @@ class _Layout:
         joint = self._joint()
         labelled = joint.x + len(joint.label) * _CHARACTER if joint is not None else 0
         return Timeline(
+            rails=self._left - _BEFORE,
             width=max(self._x, labelled),
             height=_TOP + self._height * len(lanes) + (_JOINT if joint and self._height == _LANE else 0),
             lanes=lanes,
             bars=self._bars,
             marks=self._marks,
-            flights=self._flights,
+            flights=self._flights(),
             joint=joint,
             left_out=self._first,
             title=f"Timeline of {len(self._finding.plan)} steps: " + "; ".join(self._finding.story[self._first :]),
         )
 
     def _place_mark(self, at: int, operation: Operation) -> None:
-        name, started = kind(operation), None
+        name, of = kind(operation), at
         slot: int | None = getattr(operation, "slot", None)
-        if isinstance(operation, (Await, Join, Abort)):
-            slot = _slot(_step(self._finding, operation.of))
-            started = next((bar for bar in self._bars if bar.step == operation.of + 1), None)
-        y = self._lane_y(slot)
         width = max(len(name) * _CHARACTER, 24)
         x = self._x + width / 2
+        if isinstance(operation, (Await, Join, Abort)):
+            of, slot = operation.of, _slot(_step(self._finding, operation.of))
+            self._followed[of] = x
+        y = self._lane_y(of, slot)
         self._marks.append(Mark(at + 1, x, y, name, self._story(at), at + 1 == self._finding.wrong))
-        if started is not None:
-            self._flights.append(Flight(started.answer_x + started.answer_width, x, started.y))
         self._x += width + _GAP
+
+    def _flights(self) -> list[Flight]:
+        ends = {bar.step - 1: bar.answer_x + bar.answer_width for bar in self._bars}
+        flights = []
+        for bar in self._bars:
+            at = bar.step - 1
+            if isinstance(self._finding.plan[at], Start):
+                until = [ends[other] for other in beside(self._ran, at) if other in ends]
+                flights.append(Flight(ends[at], max([ends[at], self._followed.get(at, 0.0), *until]), bar.y))
+        return [flight for flight in flights if flight.end > flight.start]
 
     def _place_bar(self, at: int, operation: Complete | Start, step: StepRecord | None, y: float) -> None:
         length = _prompt_length(operation, step)
@@ -189,10 +212,12 @@ class _Layout:
         label = max(len(counts), len(environment) + 2, len(bar.name) + 4) * _CHARACTER
         self._x += max(width + 4 + answer, label) + _GAP
 
-    def _lane_y(self, slot: int | None) -> float:
-        if slot is None and self._lanes:
-            return _TOP
+    def _lane_y(self, at: int, slot: int | None) -> float:
         name = f"slot {slot}" if slot is not None else "server"
+        if self._left == _LEFT_OF_CONNECTIONS:
+            name = f"connection {self._connections.get(at, 0) + 1}"
+        elif slot is None and self._lanes:
+            return _TOP
         return _TOP + self._height * self._lanes.setdefault(name, len(self._lanes))
 
     def _story(self, at: int) -> str:

@@ -11,12 +11,15 @@ from real_run import real_finding, real_record
 
 from oracles.attribution import Element
 from oracles.evidence import Arm, Verdict
+from oracles.noise import Bound
+from oracles.observations import Span
 from reports import prose
 from reports.happenings import MOST, read_happenings
+from reports.html.charts import noise_plot
 from reports.html.lanes import timeline
 from reports.merging import merged
 from reports.record import FindingRecord, RunRecord, SourceRecord, StepRecord
-from scenarios.operations import Abort, Await, Complete, Evict, Operation, Save, SetScales, Start
+from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Save, SetScales, Start
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt, Segment
 from scenarios.story import story_lines
@@ -71,6 +74,13 @@ def test_the_label_of_the_stale_source_is_never_cut() -> None:
     drawn = timeline(finding)
     assert drawn.joint is not None
     assert drawn.width > drawn.joint.x + 7 * len(drawn.joint.label)
+
+
+def test_a_control_that_reuses_nothing_is_not_said_to_reuse() -> None:
+    assert "reuses the same tokens lawfully" in words(with_oracle("logprobs", control=Arm(True, 1, 1)))
+    said = words(with_oracle("logprobs", control=Arm(True, 0, 2)))
+    assert "reuses" not in said
+    assert "every earlier request is at the settings of the wrong one, is right" in said
 
 
 def test_two_spellings() -> None:
@@ -131,12 +141,61 @@ def test_timeline_has_a_lane_a_slot_and_a_mark_an_operation() -> None:
     assert [bar.step for bar in drawn.bars] == [2, 4, 8]
     assert [mark.name for mark in drawn.marks] == ["set_scales", "await", "abort", "evict", "save"]
     started = drawn.bars[0]
-    assert [flight.y for flight in drawn.flights] == [started.y, started.y]
+    abort = next(mark for mark in drawn.marks if mark.name == "abort")
+    assert [(flight.y, flight.end) for flight in drawn.flights] == [(started.y, abort.x)]
     assert drawn.bars[2].reused_width == pytest.approx(drawn.bars[2].width * 121 / 151)
     assert drawn.joint is not None
     assert "reused by step 8 (global scales salt=t)" in drawn.joint.label
     ends = [(bar.x, bar.x + bar.width) for bar in drawn.bars]
     assert ends == sorted(ends)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["as it ran", "as planned"])
+def test_requests_side_by_side_have_a_connection_each_where_no_slots_are_told(kept: bool) -> None:
+    prompts = [Prompt(root, (Segment("a", 9),)) for root in range(4)]
+    plan: tuple[Operation, ...] = (
+        Start(prompt=prompts[0], tokens=48),
+        Start(prompt=prompts[1], tokens=8),
+        Complete(prompt=prompts[2], tokens=1),
+        Join(1),
+        Complete(prompt=prompts[3], tokens=1),
+    )
+    # The first is still computed when the last is asked; the second has ended by then.
+    spans = {0: Span(0, 3, 12), 1: Span(1, 4, 9), 2: Span(2, 2, 8), 4: Span(10, 10, 11)}
+    told = [StepRecord(0, 10, 10, [1], span=spans.get(at) if kept else None) for at in range(len(plan))]
+    drawn = timeline(
+        msgspec.structs.replace(
+            real_finding(), plan=plan, steps=told, wrong=5, story=story_lines(Plan(plan)), stale_source=None
+        )
+    )
+    assert [lane.name for lane in drawn.lanes] == ["connection 1", "connection 2", "connection 3"]
+    lanes = [[lane.y for lane in drawn.lanes].index(bar.y) for bar in drawn.bars]
+    assert lanes == [0, 1, 2, 1]
+    first, _, third, last = drawn.bars
+    join = next(mark for mark in drawn.marks if mark.name == "join")
+    assert [flight.y for flight in drawn.flights] == [lane.y for lane in drawn.lanes[:2]]
+    assert drawn.flights[0].end == last.answer_x + last.answer_width
+    assert drawn.flights[1].end == join.x > third.x
+    assert join.y == drawn.lanes[1].y
+    assert first.x > drawn.rails > 0
+
+
+def test_requests_one_after_another_need_one_lane() -> None:
+    plan = tuple(Complete(prompt=Prompt(at, (Segment("a", 1),))) for at in range(3))
+    drawn = timeline(with_oracle("logprobs", plan=plan, steps=[StepRecord(0, 2, 2, [1])] * 3, stale_source=None))
+    assert [lane.name for lane in drawn.lanes] == ["server"]
+    assert drawn.flights == []
+
+
+def test_a_class_that_was_not_measured_is_held_to_the_widest_bound_and_says_so() -> None:
+    bounds = [Bound("cold", 2e-4, 24, 2e-5), Bound("tail of 1", 8e-3, 24, 1e-3)]
+    drawn = noise_plot(bounds, [("cold, overlapped", 3.0)])
+    assert [band.name for band in drawn.bands] == ["cold", "tail of 1", "cold, overlapped"]
+    last = drawn.bands[-1]
+    assert last.bound_x == drawn.bands[1].bound_x
+    assert len(last.observed) == 1
+    assert "not measured" in last.words
+    assert noise_plot(bounds, [("cold", 3.0)]).bands[0].observed
 
 
 def test_a_very_long_plan_is_cut_and_says_so() -> None:
