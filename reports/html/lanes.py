@@ -129,6 +129,7 @@ class _Layout:
         slots = {step.slot for step in finding.steps if step.slot is not None}
         self._height = _LANE if len(slots) <= 1 else _LANE + _JOINT
         self._unit = _unit([_prompt_length(op, _step(finding, at)) for at, op in enumerate(finding.plan)])
+        self._tells_slots = bool(slots)
         self._ran = requests_in_time(finding)
         self._connections = connections(self._ran) if not slots else {}
         self._left = _LEFT_OF_CONNECTIONS if any(self._connections.values()) else _LEFT
@@ -213,11 +214,17 @@ class _Layout:
         self._x += max(width + 4 + answer, label) + _GAP
 
     def _lane_y(self, at: int, slot: int | None) -> float:
-        name = f"slot {slot}" if slot is not None else "server"
+        """Where the lane of the operation at ``at`` begins; what is about no request stands on the first."""
         if self._left == _LEFT_OF_CONNECTIONS:
             name = f"connection {self._connections.get(at, 0) + 1}"
-        elif slot is None and self._lanes:
+        elif slot is not None:
+            name = f"slot {slot}"
+        elif at in self._ran and self._tells_slots:
+            name = "slot ?"
+        elif self._lanes:
             return _TOP
+        else:
+            name = "server"
         return _TOP + self._height * self._lanes.setdefault(name, len(self._lanes))
 
     def _story(self, at: int) -> str:

@@ -180,6 +180,20 @@ def test_requests_side_by_side_have_a_connection_each_where_no_slots_are_told(ke
     assert first.x > drawn.rails > 0
 
 
+def test_an_aborted_request_whose_slot_nobody_told_is_put_on_no_other_lane() -> None:
+    prompt = Prompt(0, (Segment("a", 9),))
+    plan: tuple[Operation, ...] = (
+        Complete(prompt=prompt),
+        Start(prompt=prompt, tokens=8),
+        Abort(1),
+        Complete(prompt=prompt),
+    )
+    steps = [StepRecord(0, 10, 10, [1], slot=None if at in {1, 2} else 0) for at in range(len(plan))]
+    drawn = timeline(with_oracle("logprobs", plan=plan, steps=steps, wrong=4, stale_source=None))
+    assert [lane.name for lane in drawn.lanes] == ["slot 0", "slot ?"]
+    assert [mark.y for mark in drawn.marks] == [drawn.bars[1].y] == [drawn.lanes[1].y]
+
+
 def test_requests_one_after_another_need_one_lane() -> None:
     plan = tuple(Complete(prompt=Prompt(at, (Segment("a", 1),))) for at in range(3))
     drawn = timeline(with_oracle("logprobs", plan=plan, steps=[StepRecord(0, 2, 2, [1])] * 3, stale_source=None))
