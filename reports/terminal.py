@@ -11,7 +11,7 @@ from rich.text import Text
 
 from reports import events
 from reports.escaping import printable
-from reports.prose import others_in_words
+from reports.prose import counted, others_in_words
 from reports.record import FindingRecord, RoundingRecord, RunRecord, SuspectRecord, TargetRecord
 
 
@@ -193,8 +193,8 @@ def counts_in_words(record: RunRecord) -> str:
     """How much was done, in a line."""
     share = 100 * record.reuse.hits / record.steps if record.steps else 0.0
     return (
-        f"{len(record.findings)} findings, {len(record.suspects)} suspects in {record.steps} steps, "
-        f"{record.elapsed_s:.1f} s; {record.reuse.hits} reuse hits ({share:.0f} %), "
-        f"{record.reuse.tokens} tokens reused; requests: {record.requests.target} target, "
+        f"{counted(len(record.findings), 'finding')}, {counted(len(record.suspects), 'suspect')} in "
+        f"{counted(record.steps, 'step')}, {record.elapsed_s:.1f} s; {counted(record.reuse.hits, 'reuse hit')} "
+        f"({share:.0f} %), {counted(record.reuse.tokens, 'token')} reused; requests: {record.requests.target} target, "
         f"{record.requests.reference} reference"
     )
