@@ -12,12 +12,6 @@ _SCALE_ORDER = (0.0, 1.0, 0.5)
 """From the simplest scale on; any other one is less simple than these."""
 
 
-def lower(value: int) -> Iterator[int]:
-    """Smaller values down to 1: the smallest first, since most minima are small; then halves; then one less."""
-    tried = dict.fromkeys([1, 2, 3, 4, 6, value // 2, value - 1])
-    yield from (number for number in tried if 1 <= number < value)
-
-
 def simpler_spellings(scales: tuple[AdapterScale, ...] | None) -> Iterator[tuple[AdapterScale, ...]]:
     """Everything off, then one adapter off or at a simpler scale; nothing is simpler than a list left out or empty."""
     if not scales:

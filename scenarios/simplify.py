@@ -7,7 +7,8 @@ then alone: alone, each would break the relation that the bug needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 
 import msgspec
 
@@ -16,10 +17,40 @@ from scenarios.environment import AdapterScale, Environment
 from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Sampling, SetScales, Start
 from scenarios.plans import Plan, changed, replaced, requests, with_prompt, without
 from scenarios.prompts import Prompt, Segment
-from scenarios.simpler_values import lower, simpler_spellings, simpler_than, swapped
+from scenarios.simpler_values import simpler_spellings, simpler_than, swapped
 
 Candidates = Iterator[Plan]
-Aspect = Callable[[Plan], Candidates]
+
+
+class Dial(msgspec.Struct, frozen=True):
+    """A number in a plan that can be lowered: what it is, the least that it may be, the plan with another in its place.
+
+    Where neither the least nor one less shows the bug, nothing in between is tried: numbers that matter are edges.
+    """
+
+    value: int
+    at: Callable[[int], Plan]
+    least: int = 1
+
+    def ends(self) -> Candidates:
+        """The least first, then one less."""
+        ends = dict.fromkeys((self.least, self.value - 1))
+        yield from (self.at(number) for number in ends if self.least <= number < self.value)
+
+
+Steps = Iterator[Plan | Dial]
+Aspect = Callable[[Plan], Steps]
+
+
+def candidates(plan: Plan, aspects: Iterable[Aspect] | None = None) -> Candidates:
+    """All plans that are one step simpler in some aspects, in all of them unless told."""
+    for aspect in ASPECTS if aspects is None else aspects:
+        for step in aspect(plan):
+            if isinstance(step, Dial):
+                yield from step.ends()
+            else:
+                yield step
+
 
 GENEROUS = 24
 """Segment length at which a plan is searched for operations that can go: long enough for every cache to bother."""
@@ -73,7 +104,7 @@ def _named(operation: Operation, environment: Environment | None, adapters: set[
     )
 
 
-def plainer_requests(plan: Plan) -> Candidates:
+def plainer_requests(plan: Plan) -> Steps:
     """Without pins, sampling variants and salts: everywhere, then one by one; fewer and shorter fillers."""
     for plainer in (_unpinned, _plain, _unsalted):
         everywhere = changed(plan, plainer)
@@ -82,7 +113,7 @@ def plainer_requests(plan: Plan) -> Candidates:
             yield from _one_by_one(plan, plainer)
     for at, operation in enumerate(plan.operations):
         if isinstance(operation, Evict):
-            yield from (replaced(plan, at, simpler) for simpler in _simpler_evictions(operation))
+            yield from _simpler_evictions(plan, at, operation)
 
 
 def simpler_scales(plan: Plan) -> Candidates:
@@ -124,8 +155,8 @@ def simpler_paths(plan: Plan) -> Candidates:
                 yield replaced(plan, at, with_prompt(request, earlier))
 
 
-def fewer_tokens(plan: Plan) -> Candidates:
-    """Ask for less: one token everywhere, then one token, half, or one token less of each; await fewer.
+def fewer_tokens(plan: Plan) -> Steps:
+    """Ask for less: one token everywhere, then fewer of each; await fewer.
 
     But not of a request that others run beside. How long it lasts is no value that a bug depends on, and the shorter it
     is, the more luck the overlap needs.
@@ -135,23 +166,24 @@ def fewer_tokens(plan: Plan) -> Candidates:
     last = max((at for at, _ in requests(plan)), default=-1)
     for at, operation in enumerate(plan.operations):
         if isinstance(operation, (Complete, Await)) or (isinstance(operation, Start) and at == last):
-            for tokens in lower(operation.tokens):
-                yield replaced(plan, at, msgspec.structs.replace(operation, tokens=tokens))
+            yield Dial(operation.tokens, partial(_asking, plan, at, operation))
 
 
-def shorter_segments(plan: Plan) -> Candidates:
+def _asking(plan: Plan, at: int, operation: Complete | Start | Await, tokens: int) -> Plan:
+    return replaced(plan, at, msgspec.structs.replace(operation, tokens=tokens))
+
+
+def shorter_segments(plan: Plan) -> Steps:
     """Lower lengths: all at once, each segment wherever it stands, then each segment of each request alone.
 
     But not those that others run beside: see ``fewer_tokens``.
     """
     lasting = _lasting(plan)
     segments = [one for one in dict.fromkeys(_segments(plan)) if one not in lasting]
-    for length in lower(max((segment.length for _, segment in segments), default=1)):
-        yield changed(plan, lambda request, most=length: _cut(request, most, lasting))  # type: ignore[misc]
+    longest = max((segment.length for _, segment in segments), default=1)
+    yield Dial(longest, lambda most: changed(plan, lambda request: _cut(request, most, lasting)))
     for root, segment in segments:
-        for length in lower(segment.length):
-            new = Segment(segment.name, length)
-            yield changed(plan, lambda request, r=root, old=segment, to=new: _resegment(request, r, old, to))  # type: ignore[misc]
+        yield Dial(segment.length, partial(_resegmented, plan, root, segment))
     yield from _shorter_alone(plan, lasting)
 
 
@@ -179,18 +211,26 @@ def _lasting(plan: Plan) -> Collection[tuple[int, Segment]]:
     }
 
 
-def _shorter_alone(plan: Plan, lasting: Collection[tuple[int, Segment]]) -> Candidates:
+def _shorter_alone(plan: Plan, lasting: Collection[tuple[int, Segment]]) -> Iterator[Dial]:
     for at, request in requests(plan):
         for where, segment in enumerate(request.prompt.segments):
-            if (request.prompt.root, segment) in lasting:
-                continue
-            for length in lower(segment.length):
-                segments = list(request.prompt.segments)
-                segments[where] = Segment(segment.name, length)
-                yield replaced(plan, at, _with_segments(request, tuple(segments)))
-        for answer in (0, *lower(request.prompt.answer)) if request.prompt.answer else ():
-            prompt = msgspec.structs.replace(request.prompt, answer=answer)
-            yield replaced(plan, at, with_prompt(request, prompt))
+            if (request.prompt.root, segment) not in lasting:
+                yield Dial(segment.length, partial(_with_length, plan, at, where))
+        yield Dial(request.prompt.answer, partial(_with_answer, plan, at), least=0)
+
+
+def _with_length(plan: Plan, at: int, where: int, length: int) -> Plan:
+    request = plan.operations[at]
+    assert isinstance(request, (Complete, Start))
+    segments = list(request.prompt.segments)
+    segments[where] = Segment(segments[where].name, length)
+    return replaced(plan, at, _with_segments(request, tuple(segments)))
+
+
+def _with_answer(plan: Plan, at: int, answer: int) -> Plan:
+    request = plan.operations[at]
+    assert isinstance(request, (Complete, Start))
+    return replaced(plan, at, with_prompt(request, msgspec.structs.replace(request.prompt, answer=answer)))
 
 
 def _serial(plan: Plan, steps: set[int]) -> Plan:
@@ -230,11 +270,12 @@ def _unsalted(request: Complete | Start) -> Operation:
     return msgspec.structs.replace(request, salt="")
 
 
-def _simpler_evictions(evict: Evict) -> Iterator[Evict]:
-    for number in lower(evict.requests):
-        yield msgspec.structs.replace(evict, requests=number)
-    for length in lower(evict.length):
-        yield msgspec.structs.replace(evict, length=length)
+def _simpler_evictions(plan: Plan, at: int, evict: Evict) -> Iterator[Dial]:
+    for field in ("requests", "length"):
+        yield Dial(
+            getattr(evict, field),
+            lambda number, of=field: replaced(plan, at, msgspec.structs.replace(evict, **{of: number})),  # type: ignore[misc]
+        )
 
 
 def _earlier_adapters(plan: Plan) -> Candidates:
@@ -324,6 +365,10 @@ def _cut(request: Complete | Start, most: int, lasting: Collection[tuple[int, Se
         for segment in request.prompt.segments
     )
     return _with_segments(request, segments)
+
+
+def _resegmented(plan: Plan, root: int, old: Segment, length: int) -> Plan:
+    return changed(plan, lambda request: _resegment(request, root, old, Segment(old.name, length)))
 
 
 def _resegment(request: Complete | Start, root: int, old: Segment, new: Segment) -> Operation:

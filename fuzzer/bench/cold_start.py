@@ -25,7 +25,7 @@ from fuzzer.differential import Differential
 from fuzzer.finding_file import plan_of, read_finding
 from fuzzer.options import ServerOptions
 from scenarios.plans import Plan, compact
-from scenarios.simplify import ASPECTS
+from scenarios.simplify import candidates
 
 _SEEDS, _FULL_SEEDS = 3, 20
 _GOAL_S = 5.0
@@ -135,5 +135,5 @@ def checked(differential: Differential, run: Cold) -> Cold:
 
 def still_shown(differential: Differential, plan: Plan) -> list[Plan]:
     """The plans one step simpler than ``plan`` that are still answered wrongly."""
-    candidates = {compact(candidate) for aspect in ASPECTS for candidate in aspect(plan)} - {plan}
-    return [candidate for candidate in candidates if candidate.operations and differential.run(candidate).suspects]
+    simpler = {compact(candidate) for candidate in candidates(plan)} - {plan}
+    return [candidate for candidate in simpler if candidate.operations and differential.run(candidate).suspects]

@@ -7,10 +7,11 @@ two values have to change together, and cannot serve replayed plans.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from scenarios.entitlement import self_contained
 from scenarios.plans import Plan, compact, without
-from scenarios.simplify import ASPECTS, Aspect, generous, shorter_segments
+from scenarios.simplify import ASPECTS, Aspect, Dial, generous, shorter_segments
 
 Shows = Callable[[Plan], int | None]
 """Runs a plan; the index of the step that is wrong in the way under reduction, or None."""
@@ -32,7 +33,10 @@ class Reduction:
 
     def reduce(self, plan: Plan) -> Plan:
         """The simplest plan found; ``complete`` says whether it is minimal or time ran out."""
-        plan = self._exhausted_in(ASPECTS, self.outline(plan))
+        plan = self._truncated(plan)
+        if plan not in self._outlines:
+            plan = self._swept(self._stretched(plan), _OUTLINE)
+        plan = self._exhausted(plan, ASPECTS)
         self.complete = not self._out_of_time()
         return plan
 
@@ -40,39 +44,58 @@ class Reduction:
         """The simplest plan found with all its lengths generous; ``reduce`` goes on from what was tried for it."""
         plan = self._truncated(plan)
         if plan not in self._outlines:
-            plan = self._exhausted_in(_OUTLINE, self._accepted(generous(plan)) or plan)
+            plan = self._exhausted(self._stretched(plan), _OUTLINE)
             self._outlines.add(plan)
         return plan
 
-    def _exhausted_in(self, aspects: Sequence[Aspect], plan: Plan) -> Plan:
-        while (simpler := self._simplified(plan, aspects)) is not None:
+    def _stretched(self, plan: Plan) -> Plan:
+        return self._accepted(generous(plan), plan) or plan
+
+    def _exhausted(self, plan: Plan, aspects: Sequence[Aspect]) -> Plan:
+        """Swept until a whole sweep changes nothing, which is what makes it minimal."""
+        while (simpler := self._swept(plan, aspects)) != plan:
             plan = simpler
         return plan
 
-    def _simplified(self, plan: Plan, aspects: Sequence[Aspect]) -> Plan | None:
-        """One pass over some aspects; None when nothing can be simplified any more."""
-        before = plan
+    def _swept(self, plan: Plan, aspects: Sequence[Aspect]) -> Plan:
+        """Every step of every aspect tried once; what is refused before another is taken is left to the next sweep."""
         for aspect in aspects:
-            plan = self._exhausted(plan, aspect)
-        return plan if plan != before else None
-
-    def _exhausted(self, plan: Plan, aspect: Aspect) -> Plan:
-        while (simpler := self._first_accepted(plan, aspect)) is not None:
-            plan = simpler
+            at = 0
+            while (found := self._first_accepted(plan, aspect, at)) is not None:
+                plan, at = found
         return plan
 
-    def _first_accepted(self, plan: Plan, aspect: Aspect) -> Plan | None:
-        for candidate in aspect(plan):
+    def _first_accepted(self, plan: Plan, aspect: Aspect, start: int) -> tuple[Plan, int] | None:
+        """The first plan from step ``start`` of an aspect on that shows the bug, and the step that led to it."""
+        for at, step in enumerate(islice(aspect(plan), start, None), start):
             if self._out_of_time():
                 return None
-            if (accepted := self._accepted(candidate)) is not None:
-                return accepted
+            simpler = self._lowest(step, plan) if isinstance(step, Dial) else self._accepted(step, plan)
+            if simpler is not None:
+                return simpler, at
         return None
 
-    def _accepted(self, candidate: Plan) -> Plan | None:
-        """The candidate, cut after its wrong step, if it still shows the bug."""
+    def _lowest(self, dial: Dial, plan: Plan) -> Plan | None:
+        """The plan with a number at the edge where the bug still shows; None where not even one less does."""
+        if dial.value <= dial.least:
+            return None
+        if (lowest := self._accepted(dial.at(dial.least), plan)) is not None:
+            return lowest
+        refused, shown = dial.least, dial.value - 1
+        lowest = self._accepted(dial.at(shown), plan) if shown > refused else None
+        while lowest is not None and shown - refused > 1 and not self._out_of_time():
+            middle = (refused + shown) // 2
+            lower = self._accepted(dial.at(middle), plan)
+            refused, shown = (middle, shown) if lower is None else (refused, middle)
+            lowest = lower or lowest
+        return lowest
+
+    def _accepted(self, candidate: Plan, plan: Plan | None = None) -> Plan | None:
+        """The candidate, cut after its wrong step, if it still shows the bug, as ``plan`` did that it was made of."""
         candidate = compact(candidate)
         if not candidate.operations or candidate in self._refuted or not self_contained(candidate):
+            return None
+        if candidate == plan or (plan is not None and _begins(candidate, plan)):
             return None
         self.tries += 1
         step = self._shows(candidate)
@@ -83,3 +106,9 @@ class Reduction:
 
     def _truncated(self, plan: Plan) -> Plan:
         return self._accepted(plan) or plan
+
+
+def _begins(candidate: Plan, plan: Plan) -> bool:
+    """Whether the candidate is what ``plan`` does before its wrong step, which was right when that ran."""
+    before = plan.operations[: len(candidate.operations)]
+    return not plan.overlaps and candidate.prologue == plan.prologue and candidate.operations == before

@@ -13,7 +13,7 @@ from scenarios.environment import environment
 from scenarios.operations import Complete, Start
 from scenarios.plans import Plan, compact
 from scenarios.prompts import common_prefix, prompt_tokens
-from scenarios.simplify import ASPECTS
+from scenarios.simplify import candidates
 
 Shows = Callable[[Plan], int | None]
 
@@ -69,8 +69,8 @@ BUGS: dict[str, Shows] = {
 
 
 def minimal(shows: Shows, plan: Plan) -> bool:
-    candidates = {compact(candidate) for aspect in ASPECTS for candidate in aspect(plan)} - {plan}
-    return not [candidate for candidate in candidates if candidate.operations and shows(candidate) is not None]
+    simpler = {compact(candidate) for candidate in candidates(plan)} - {plan}
+    return not [candidate for candidate in simpler if candidate.operations and shows(candidate) is not None]
 
 
 @pytest.mark.parametrize("bug", BUGS)
@@ -120,6 +120,29 @@ def test_time_that_runs_out_leaves_a_plan_that_shows_it_and_says_so() -> None:
     reduced = reduction.reduce(LONG)
     assert BUGS["stale-evicted"](reduced) is not None
     assert not reduction.complete
+
+
+@pytest.mark.parametrize("edge", [2, 3, 16, 17, 63])
+def test_an_edge_is_found_by_halves(edge: int) -> None:
+    def long_prompt(plan: Plan) -> int | None:
+        return next((at for at, request in enumerate(asked(plan)) if request.prompt.length >= edge), None)
+
+    reduction = Reduction(long_prompt)
+    (request,) = asked(reduction.reduce(plan_of(ask(path(0, ("a", 200)), 0.0))))
+    assert request.prompt.length == edge
+    assert reduction.tries < 20
+
+
+def test_what_ran_right_before_the_wrong_step_is_not_run_alone() -> None:
+    ran: list[Plan] = []
+
+    def shows(plan: Plan) -> int | None:
+        ran.append(plan)
+        return BUGS["stale"](plan)
+
+    reduced = Reduction(shows).reduce(LONG)
+    assert len(reduced.operations) == 2
+    assert plan_of(*reduced.operations[:1]) not in ran
 
 
 def test_no_plan_is_run_twice_in_vain() -> None:

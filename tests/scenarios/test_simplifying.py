@@ -14,6 +14,8 @@ from scenarios.simplify import (
     GENEROUS,
     LASTING,
     Aspect,
+    Dial,
+    candidates,
     fewer_operations,
     fewer_tokens,
     generous,
@@ -29,7 +31,7 @@ P, Q = path(0, ("a", 5)), path(1, ("a", 5))
 @pytest.mark.parametrize("aspect", ASPECTS, ids=lambda aspect: aspect.__name__)
 @given(plan=plans)
 def test_no_candidate_is_the_plan_itself(aspect: Aspect, plan: Plan) -> None:
-    assert plan not in list(aspect(plan))
+    assert plan not in list(candidates(plan, [aspect]))
 
 
 @given(plans)
@@ -50,10 +52,10 @@ def test_shared_values_change_together_before_they_change_alone() -> None:
     plan = plan_of(ask(P, 0.25), ask(Q, 0.5), ask(P, 0.25))
     both_off = plan_of(ask(P, 0.0), ask(Q, 0.5), ask(P, 0.0))
     first_off = plan_of(ask(P, 0.0), ask(Q, 0.5), ask(P, 0.25))
-    candidates = list(simpler_scales(plan))
-    assert candidates.index(both_off) < candidates.index(first_off)
+    scales = list(simpler_scales(plan))
+    assert scales.index(both_off) < scales.index(first_off)
 
-    shorter = [*shorter_segments(plan)]
+    shorter = list(candidates(plan, [shorter_segments]))
     both = plan_of(ask(path(0, ("a", 1)), 0.25), ask(Q, 0.5), ask(path(0, ("a", 1)), 0.25))
     one = plan_of(ask(path(0, ("a", 1)), 0.25), ask(Q, 0.5), ask(P, 0.25))
     assert shorter.index(both) < shorter.index(one)
@@ -71,16 +73,16 @@ def test_the_first_adapter_is_the_simplest() -> None:
 
 def test_paths_lose_segments_and_take_over_earlier_ones() -> None:
     longer = path(0, ("a", 5), ("b", 2))
-    candidates = list(simpler_paths(plan_of(ask(P), ask(longer))))
-    assert plan_of(ask(P), ask(path(0, ("b", 2)))) in candidates
-    assert plan_of(ask(P), ask(P)) in candidates
+    simpler = list(simpler_paths(plan_of(ask(P), ask(longer))))
+    assert plan_of(ask(P), ask(path(0, ("b", 2)))) in simpler
+    assert plan_of(ask(P), ask(P)) in simpler
 
 
 @given(plans)
 def test_every_length_and_every_count_is_lowered_by_one(plan: Plan) -> None:
     """So that a plan that the reducer leaves is minimal in each number alone."""
     lengths = {segment.length for request in asked(plan) for segment in request.prompt.segments}
-    lowered = [*shorter_segments(plan), *fewer_tokens(plan)]
+    lowered = list(candidates(plan, [shorter_segments, fewer_tokens]))
     if max(lengths, default=1) > 1 or any(request.tokens > 1 for request in asked(plan)):
         assert lowered
     for at, request in enumerate(asked(plan)):
@@ -118,16 +120,22 @@ def test_what_others_run_beside_is_made_to_last_and_stays_so() -> None:
         (path(1, ("a", 100)), 1),
         (LONG, 1),
     ]
-    candidates = [*fewer_tokens(lasting), *shorter_segments(lasting)]
-    assert candidates
-    for candidate in candidates:
+    lowered = list(candidates(lasting, [fewer_tokens, shorter_segments]))
+    assert lowered
+    for candidate in lowered:
         assert candidate.operations[0] == lasting.operations[0]
         assert candidate.operations[-1] == lasting.operations[-1]
 
 
 def test_what_is_started_last_need_not_last() -> None:
     plan = plan_of(Start(prompt=Q, tokens=LASTING), Start(prompt=P, tokens=LASTING))
-    shorter = [asked(candidate) for candidate in (*fewer_tokens(plan), *shorter_segments(plan))]
+    shorter = [asked(candidate) for candidate in candidates(plan, [fewer_tokens, shorter_segments])]
     assert {(one.prompt, one.tokens) for one, _ in shorter} == {(Q, LASTING)}
     assert (path(0, ("a", 1)), LASTING) in [(other.prompt, other.tokens) for _, other in shorter]
     assert (P, 1) in [(other.prompt, other.tokens) for _, other in shorter]
+
+
+@pytest.mark.parametrize(("value", "ends"), [(9, [1, 8]), (2, [1]), (1, [])])
+def test_a_number_is_tried_at_its_least_and_at_one_less(value: int, ends: list[int]) -> None:
+    dial = Dial(value, lambda number: plan_of(ask(P, tokens=number)))
+    assert [request.tokens for plan in dial.ends() for request in asked(plan)] == ends
