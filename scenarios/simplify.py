@@ -13,7 +13,7 @@ import msgspec
 
 from scenarios.entitlement import entitlements
 from scenarios.environment import AdapterScale, Environment
-from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Sampling, SetScales, Start
+from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Other, Sampling, SetScales, Start
 from scenarios.plans import Plan, changed, replaced, requests, with_prompt, without
 from scenarios.prompts import Prompt, Segment
 from scenarios.simpler_values import lower, simpler_spellings, simpler_than, swapped
@@ -74,7 +74,10 @@ def _named(operation: Operation, environment: Environment | None, adapters: set[
 
 
 def plainer_requests(plan: Plan) -> Candidates:
-    """Without pins, sampling variants and salts: everywhere, then one by one; fewer and shorter fillers."""
+    """Without pins, sampling variants and salts: everywhere, then one by one; fewer and shorter fillers.
+
+    Then plain requests in place of other tasks and of single fillers: what shows with those is the same bug.
+    """
     for plainer in (_unpinned, _plain, _unsalted):
         everywhere = changed(plan, plainer)
         if everywhere != plan:
@@ -83,6 +86,9 @@ def plainer_requests(plan: Plan) -> Candidates:
     for at, operation in enumerate(plan.operations):
         if isinstance(operation, Evict):
             yield from (replaced(plan, at, simpler) for simpler in _simpler_evictions(operation))
+    for at, operation in enumerate(plan.operations):
+        if isinstance(operation, Other) or (isinstance(operation, Evict) and operation.requests == 1):
+            yield from (replaced(plan, at, plain) for plain in _plain_requests(plan))
 
 
 def simpler_scales(plan: Plan) -> Candidates:
@@ -235,6 +241,17 @@ def _simpler_evictions(evict: Evict) -> Iterator[Evict]:
         yield msgspec.structs.replace(evict, requests=number)
     for length in lower(evict.length):
         yield msgspec.structs.replace(evict, length=length)
+
+
+def _plain_requests(plan: Plan) -> Iterator[Complete]:
+    """A request of its own root in each environment that the plan's requests name, the last one's first.
+
+    Long, or as short as a checkpoint near its end may need it to be: how much another task computes is not told.
+    """
+    asked = [request for _, request in requests(plan)]
+    for scales, salt in dict.fromkeys((request.scales, request.salt) for request in reversed(asked)):
+        for length in (GENEROUS, *lower(GENEROUS)):
+            yield Complete(prompt=Prompt(plan.roots, (Segment("o", length),)), scales=scales, salt=salt)
 
 
 def _earlier_adapters(plan: Plan) -> Candidates:
