@@ -13,8 +13,11 @@ _SCALE_ORDER = (0.0, 1.0, 0.5)
 
 
 def lower(value: int) -> Iterator[int]:
-    """Smaller values down to 1: the smallest first, since most minima are small; then halves; then one less."""
-    tried = dict.fromkeys([1, 2, 3, 4, 6, value // 2, value - 1])
+    """Smaller values down to 1: the smallest first, since most minima are small; then by ever smaller steps.
+
+    By halves and ones alone, a minimum a little above half is reached one by one.
+    """
+    tried = dict.fromkeys([1, 2, 3, 4, 6, value // 2, value - value // 4, value - value // 8, value - 1])
     yield from (number for number in tried if 1 <= number < value)
 
 
