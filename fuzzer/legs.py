@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 import msgspec
 
@@ -25,7 +26,7 @@ class Leg(msgspec.Struct, frozen=True):
 def legs(
     scenarios: Sequence[Scenario], seed: int, *, can_start: bool, special: Sequence[Scenario] = ()
 ) -> Iterator[Leg]:
-    """The default setting first, then settings at random; the default alone where no other can be started.
+    """The default setting first, then each of the others before any again; the default where no other can be started.
 
     A leg without an end is followed by others all the same, should whoever runs it leave it early. ``special`` are
     scenarios that the server can only run with the settings that they name; each has short legs of its own.
@@ -40,12 +41,13 @@ def legs(
     alone = len(settings) + len(own) == 1
     if () in settings:
         yield Leg(seed, (), None if alone else _FIRST, mine)
-    choices = [(setting, mine, _ROUNDS) for setting in settings] + [(setting, one, 1) for setting, one in own]
-    number = 0
-    while True:
-        number += 1
-        setting, chosen, rounds = rng.choice(choices)
-        yield Leg(seed + number * 7919, setting, None if alone else rounds, chosen)
+    everything = [Leg(seed, setting, None if alone else _ROUNDS, mine) for setting in settings]
+    short = [Leg(seed, setting, None if alone else 1, one) for setting, one in own]
+    # What nothing else comes to is over in a round each, and so comes first.
+    ahead = rng.sample(short, len(short))
+    for number in count(1):
+        ahead = ahead or rng.sample(everything + short, len(everything) + len(short))
+        yield msgspec.structs.replace(ahead.pop(0), seed=seed + number * 7919)
 
 
 def _settings(scenarios: Sequence[Scenario]) -> list[tuple[str, ...]]:

@@ -17,9 +17,9 @@ from oracles.arms import own_spelling, with_setting
 from oracles.observations import Trace
 from scenarios.entitlement import entitlements
 from scenarios.environment import Environment
-from scenarios.operations import Complete, Operation, Sampling, Start, kind
-from scenarios.plans import Plan, replaced, requests, with_prompt, without
-from scenarios.prompts import Segment, common_prefix
+from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Other, Sampling, Start, kind
+from scenarios.plans import Plan, compact, replaced, requests, with_prompt, without
+from scenarios.prompts import Prompt, Segment, common_prefix
 
 
 class Element(StrEnum):
@@ -78,6 +78,18 @@ _TIMING = {Element.AWAIT, Element.JOIN}
 """How a plan makes an overlap happen, not what the bug is."""
 
 
+_MEANS = {
+    Element.REQUEST_BEFORE,
+    Element.PIN,
+    Element.OVERLAP,
+    Element.ABORT,
+    Element.EVICT,
+    Element.OTHER_TASK,
+}
+"""Ways to have a slot taken, which are no part of a bug that shows where it is taken by plain requests."""
+_FILLER = Segment("f", 24)
+
+
 class Ablation(msgspec.Struct, frozen=True):
     """A minimal plan with one element neutralised."""
 
@@ -133,6 +145,50 @@ def ablations(plan: Plan, wrong: int, donor: int | None) -> list[Ablation]:
     if between and not _referred(plan, between):
         found.append(Ablation(Element.REQUEST_BETWEEN, without(plan, between), wrong - len(between)))
     return found + _setting_of_others(plan, wrong, donor)
+
+
+def plainly(plan: Plan, wrong: int, donor: int | None, elements: Sequence[Element], slots: int) -> Ablation | None:
+    """The plan with nothing but plain requests, one for each of the ``slots``, to push the donor's state out.
+
+    None where it has no other means of doing so, and for prompts that go on after an answer.
+    """
+    means = next((element for element in elements if element in _MEANS), None)
+    if means is None or donor is None:
+        return None
+    lender, borrower = _plain(plan.operations[donor]), _plain(plan.operations[wrong])
+    if lender.prompt.after is not None or borrower.prompt.after is not None:
+        return None
+    setting = own_spelling(plan, wrong)
+    fillers = [
+        Complete(prompt=Prompt(plan.roots + slot, (_FILLER,)), scales=setting.scales, salt=setting.salt)
+        for slot in range(slots)
+    ]
+    between = plan.operations[donor + 1 : wrong]
+    first = next((at for at, operation in enumerate(between) if _asks(operation)), 0)
+    operations = (
+        *_administration(plan.operations[:donor]),
+        lender,
+        *_administration(between[:first]),
+        *fillers,
+        *_administration(between[first:]),
+        borrower,
+    )
+    return Ablation(means, compact(msgspec.structs.replace(plan, operations=operations)), len(operations) - 1)
+
+
+def _administration(operations: Sequence[Operation]) -> list[Operation]:
+    return [operation for operation in operations if not _asks(operation)]
+
+
+def _asks(operation: Operation) -> bool:
+    return isinstance(operation, (Complete, Start, Await, Join, Abort, Evict, Other))
+
+
+def _plain(operation: Operation) -> Complete:
+    """A request sent, awaited and left to the slot that the server chooses."""
+    assert isinstance(operation, (Complete, Start))
+    fields = {field: getattr(operation, field) for field in operation.__struct_fields__}
+    return Complete(**fields | {"slot": None})
 
 
 def relation(donor: Sequence[int], wrong: Sequence[int]) -> Element | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from scenarios.entitlement import entitlements
 from scenarios.environment import AdapterScale, Environment
-from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Sampling, SetScales, Start
+from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Other, Sampling, SetScales, Start
 from scenarios.plans import Plan, changed, replaced, requests, with_prompt, without
 from scenarios.prompts import Prompt, Segment
 from scenarios.simpler_values import simpler_spellings, simpler_than, swapped
@@ -54,6 +54,8 @@ def candidates(plan: Plan, aspects: Iterable[Aspect] | None = None) -> Candidate
 
 GENEROUS = 24
 """Segment length at which a plan is searched for operations that can go: long enough for every cache to bother."""
+_STAND_IN_LENGTHS = (GENEROUS, 1, 2, 3, 4, 6, GENEROUS // 2)
+"""Of a request that stands in for another task: long, or as short as a checkpoint near its end may need it."""
 LASTING = 48
 """Tokens of an answer that others are to run beside: a tiny model decodes a token in a tenth of a millisecond."""
 
@@ -105,7 +107,10 @@ def _named(operation: Operation, environment: Environment | None, adapters: set[
 
 
 def plainer_requests(plan: Plan) -> Steps:
-    """Without pins, sampling variants and salts: everywhere, then one by one; fewer and shorter fillers."""
+    """Without pins, sampling variants and salts: everywhere, then one by one; fewer and shorter fillers.
+
+    Then plain requests in place of other tasks and of single fillers: what shows with those is the same bug.
+    """
     for plainer in (_unpinned, _plain, _unsalted):
         everywhere = changed(plan, plainer)
         if everywhere != plan:
@@ -114,6 +119,9 @@ def plainer_requests(plan: Plan) -> Steps:
     for at, operation in enumerate(plan.operations):
         if isinstance(operation, Evict):
             yield from _simpler_evictions(plan, at, operation)
+    for at, operation in enumerate(plan.operations):
+        if isinstance(operation, Other) or (isinstance(operation, Evict) and operation.requests == 1):
+            yield from (replaced(plan, at, plain) for plain in _plain_requests(plan))
 
 
 def simpler_scales(plan: Plan) -> Candidates:
@@ -276,6 +284,17 @@ def _simpler_evictions(plan: Plan, at: int, evict: Evict) -> Iterator[Dial]:
             getattr(evict, field),
             lambda number, of=field: replaced(plan, at, msgspec.structs.replace(evict, **{of: number})),  # type: ignore[misc]
         )
+
+
+def _plain_requests(plan: Plan) -> Iterator[Complete]:
+    """A request of its own root in each environment that the plan's requests name, the last one's first.
+
+    In several lengths: how much another task computes is not told.
+    """
+    asked = [request for _, request in requests(plan)]
+    for scales, salt in dict.fromkeys((request.scales, request.salt) for request in reversed(asked)):
+        for length in _STAND_IN_LENGTHS:
+            yield Complete(prompt=Prompt(plan.roots, (Segment("o", length),)), scales=scales, salt=salt)
 
 
 def _earlier_adapters(plan: Plan) -> Candidates:

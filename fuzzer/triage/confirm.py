@@ -77,7 +77,8 @@ def confirm(
     before = company.count()
     count = TIMING_TRIALS * trials.of * HALF.least // (HALF.of * trials.least) if plan.overlaps else TRIALS
     lab.expect(TRIALS + _ARMS)
-    runs, witnesses = runs_from_fresh_state(lab, plan, wrong, count, out_of_time)
+    may_miss = plan.overlaps or noisy is not None
+    runs, witnesses = runs_from_fresh_state(lab, plan, wrong, count, out_of_time, may_miss=may_miss)
     witness, suspect = witnesses[0] if witnesses else (outcome, outcome.suspects[0])
     lone = lab.alone(plan, wrong)
     other_words = None if lone.clean else _respelled(lab, plan, wrong)
@@ -114,17 +115,21 @@ def _paired(live: Differential, plan: Plan, wrong: int, suspect: Suspect, noisy:
 
 
 def runs_from_fresh_state(
-    lab: FreshTargets, plan: Plan, wrong: int, count: int, out_of_time: Callable[[], bool]
+    lab: FreshTargets, plan: Plan, wrong: int, count: int, out_of_time: Callable[[], bool], *, may_miss: bool
 ) -> tuple[int, list[tuple[Outcome, Suspect]]]:
     """How many runs there were, ``count`` at most, and those that showed it.
 
-    What hangs on timing need not be shown more often than what does not.
+    What hangs on timing need not be shown more often than what does not. Where no run ``may_miss`` it, the first that
+    does is the last.
     """
     witnesses: list[tuple[Outcome, Suspect]] = []
     for run in range(count):
         if plan.overlaps and run >= TRIALS and (len(witnesses) >= TRIALS or out_of_time()):
             return run, witnesses
-        witnesses += [shown] if (shown := _trial(lab, plan, wrong)) is not None else []
+        shown = _trial(lab, plan, wrong)
+        witnesses += [shown] if shown is not None else []
+        if shown is None and not may_miss:
+            return run + 1, witnesses
     return count, witnesses
 
 

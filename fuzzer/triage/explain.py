@@ -6,9 +6,19 @@ import msgspec
 
 from fuzzer.differential import Outcome
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.trials import Run, Trials
+from fuzzer.triage.trials import ONCE, Run, Trials, wrong_step
 from oracles.arms import own_spelling, with_setting
-from oracles.attribution import Element, StaleSource, ablations, donors, going_on, inherent, relation, spelling_of
+from oracles.attribution import (
+    Element,
+    StaleSource,
+    ablations,
+    donors,
+    going_on,
+    inherent,
+    plainly,
+    relation,
+    spelling_of,
+)
 from oracles.judgement import Oracle
 from reports.record import AblationRecord, Mitigation
 from scenarios.entitlement import entitlements
@@ -28,12 +38,44 @@ class Explanation(msgspec.Struct, frozen=True):
     """The earlier step that most likely lent its state, where no run could prove it."""
     ablations: tuple[AblationRecord, ...] = ()
     """Every element that was tried, also those that can go."""
+    identity: tuple[Element, ...] = ()
+    """What makes it this bug and no other: the necessary elements, however the slot came to be taken."""
 
 
 def explain(
-    run: Run, plan: Plan, wrong: int, outcome: Outcome, trials: Trials, *, spelled_adapters: int = 0
+    run: Run,
+    plan: Plan,
+    wrong: int,
+    outcome: Outcome,
+    trials: Trials,
+    *,
+    spelled_adapters: int = 0,
+    slots: int = 1,
 ) -> Explanation:
-    """Ablate each element and name the stale source; ``outcome`` is a run of ``plan`` that was wrong."""
+    """Ablate each element and name the stale source; ``outcome`` is a run of ``plan`` that was wrong.
+
+    ``spelled_adapters`` is how many adapters a request may name or not, ``slots`` how many requests the server holds.
+    """
+    why = _explained(run, plan, wrong, outcome, trials, spelled_adapters)
+    plain = plainly(plan, wrong, why.donor, why.necessary, slots)
+    if plain is None:
+        return why
+    again = run(plain.plan)
+    if wrong_step(again, outcome.suspects[0].oracle) != plain.step or _lost(outcome, wrong, again, plain.step):
+        return why
+    # One bug is one row: a pin, a chat or an overlap that only took the slot would each make another of it.
+    identity = _explained(run, plain.plan, plain.step, again, ONCE, spelled_adapters).necessary
+    return msgspec.structs.replace(why, identity=identity)
+
+
+def _lost(outcome: Outcome, wrong: int, again: Outcome, step: int) -> bool:
+    """Whether the wrong request reused something before and reuses nothing now, so that it is wrong otherwise."""
+    return bool(outcome.arm(wrong).reused) and not again.arm(step).reused
+
+
+def _explained(
+    run: Run, plan: Plan, wrong: int, outcome: Outcome, trials: Trials, spelled_adapters: int
+) -> Explanation:
     source = stale_source(run, plan, wrong, outcome, trials)
     candidates = _candidates(plan, wrong, outcome)
     donor = source.step if source is not None else next(iter(candidates), None)
@@ -48,7 +90,7 @@ def explain(
     if spelling is not None and len(plan.operations) == 1:
         necessary.append(spelling)
     table = tuple(AblationRecord(element, clean) for element, clean in tried)
-    return Explanation(tuple(necessary), source, donor, table)
+    return Explanation(tuple(necessary), source, donor, table, tuple(necessary))
 
 
 def _before(plan: Plan, donor: int | None) -> list[Element]:

@@ -47,13 +47,18 @@ class Recurrence:
         oracle: Oracle,
         trials: Trials,
         out_of_time: Callable[[], bool],
+        *,
+        fresh: bool = False,
     ) -> None:
         self.trials = trials
+        self.fresh = fresh
+        """Whether it is reduced on servers that nothing was asked of yet."""
         self._counts = counts
         self._sent = counts.target
         self.run = run
-        self._shown = shown
+        self._first = self._shown = shown
         self._oracle = oracle
+        self._out_of_time = out_of_time
         self._reduction = Reduction(self._shows, out_of_time=out_of_time)
 
     def outline(self) -> Minimal | None:
@@ -63,6 +68,10 @@ class Recurrence:
     def minimal(self) -> Minimal | None:
         """Reduced to its end."""
         return self._ended(self._reduction.reduce(self._shown.plan))
+
+    def from_the_start(self, run: Run) -> Recurrence:
+        """The divergence as it first came back, to be reduced by runs on servers that nothing was asked of yet."""
+        return Recurrence(self._counts, run, self._first, self._oracle, self.trials, self._out_of_time, fresh=True)
 
     def shown_by(self, run: Run) -> bool:
         """Whether the plan as it is by now shows the divergence elsewhere."""
@@ -128,10 +137,16 @@ def after_history(
             return None
         again = on_fresh(lab, joined([*history[-count:], outcome.plan]))
         if wrong_step(again, oracle) is not None:
-            return Recurrence(lab.live.counts, partial(on_fresh, lab), again, oracle, ONCE, out_of_time)
+            return Recurrence(lab.live.counts, partial(on_fresh, lab), again, oracle, ONCE, out_of_time, fresh=True)
         if count >= len(history):
             return None
     return None
+
+
+def on_both(lab: Lab, plan: Plan) -> Outcome:
+    """Run a plan on the live target, which is quick, and again on a fresh one if it shows something there."""
+    outcome = lab.live.run(plan)
+    return on_fresh(lab, plan) if outcome.suspects else outcome
 
 
 def on_fresh(lab: Lab, plan: Plan) -> Outcome:

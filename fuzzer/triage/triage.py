@@ -15,7 +15,7 @@ from fuzzer.triage.account import answer_of, situation_of, unreduced, wire_alone
 from fuzzer.triage.confirm import Confirmation, Noisy, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.minimise import Minimal, Recurrence, after_history, on_fresh, on_live
+from fuzzer.triage.minimise import Minimal, Recurrence, after_history, on_both, on_fresh, on_live
 from fuzzer.triage.paired import PAIRED, run_pairs
 from fuzzer.triage.trials import Run, Trials, family
 from oracles.arms import own_spelling
@@ -158,21 +158,34 @@ class Triage:
             return _unconfirmed(minimal.outcome, suspect, "time was up before it could be confirmed")
         if named.id in self._known:
             return Duplicate(named.id)
-        return self._confirm(named, again.trials, outcome, case)
+        self._lab.expect(2)
+        confirmation = confirm(
+            self._lab, minimal.plan, minimal.wrong, minimal.outcome, again.trials, self._pairs(), self._out_of_time
+        )
+        if self._needs_what_was_left(again, confirmation):
+            # Operations were taken away that what earlier plans left in the slots stood in for.
+            return self._followed(again.from_the_start(partial(on_both, self._lab)), outcome, case)
+        return self._decided(named, confirmation, again.trials, outcome, case)
+
+    def _needs_what_was_left(self, again: Recurrence, confirmation: Confirmation) -> bool:
+        """Whether a plan that was reduced on the live target shows nothing on a fresh one, as it did before."""
+        never = confirmation.evidence.repeats.k == 0 and not confirmation.evidence.timing
+        return never and self._lab.has_fresh and not again.fresh
 
     def _named(self, again: Recurrence, minimal: Minimal | None, case: Case) -> _Named | None:
         """The bug that a reduced plan shows; None where there is no such plan, or no time left to say."""
         if minimal is None:
             return None
-        adapters = _spelled_adapters(self._lab.live.target.server)
+        server = self._lab.live.target.server
+        adapters, slots = _spelled_adapters(server), server.capabilities.slots
         plan, wrong = minimal.plan, minimal.wrong
         run = self._in_time(again.run)
         try:
-            why = explain(run, plan, wrong, minimal.outcome, again.trials, spelled_adapters=adapters)
+            why = explain(run, plan, wrong, minimal.outcome, again.trials, spelled_adapters=adapters, slots=slots)
         except _TimeIsUpError:
             return None
         oracle = minimal.outcome.suspects[0].oracle
-        return _Named(fingerprint(case.engine, family(oracle), why.necessary), minimal, why)
+        return _Named(fingerprint(case.engine, family(oracle), why.identity), minimal, why)
 
     def _in_time(self, run: Run) -> Run:
         """Runs plans until time is up: where timing decides, an explanation takes a hundred of them."""
@@ -184,14 +197,10 @@ class Triage:
 
         return in_time
 
-    def _confirm(
-        self, named: _Named, trials: Trials, original: Outcome, case: Case
+    def _decided(
+        self, named: _Named, confirmation: Confirmation, trials: Trials, original: Outcome, case: Case
     ) -> FindingRecord | SuspectRecord | Rounding:
         minimal, why = named.minimal, named.why
-        self._lab.expect(2)
-        confirmation = confirm(
-            self._lab, minimal.plan, minimal.wrong, minimal.outcome, trials, self._pairs(), self._out_of_time
-        )
         decision = decide(confirmation.evidence)
         if decision.verdict is Verdict.CLEAN:
             return Rounding()

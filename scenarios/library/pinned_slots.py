@@ -17,11 +17,17 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     return msgspec.structs.replace(plain, slots=tuple(range(capabilities.slots)))
 
 
+def _lacks(capabilities: Capabilities) -> str | None:
+    if not capabilities.pins:
+        return "requests cannot name a slot"
+    return None if capabilities.slots > 1 else "there is one slot only"
+
+
 SCENARIO = Scenario(
     name="pinned-slots",
     summary="requests pinned to slots",
     reports=("ggml-org/llama.cpp#28139", "ggml-org/llama.cpp#24746"),
     profile=_profile,
-    lacks=lambda capabilities: None if capabilities.pins else "requests cannot name a slot",
+    lacks=_lacks,
     settings=(("-np", "2"), ("-np", "4")),
 )

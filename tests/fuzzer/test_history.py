@@ -47,6 +47,7 @@ def test_a_plan_that_is_wrong_after_another_only(lab: Lab) -> None:
     case = Case(engine="llama.cpp", scenario="free", settings=SETTINGS, seed=1, switches={})
     finding = triage.investigate(outcome, case)
     assert isinstance(finding, FindingRecord)
-    assert [kind(operation) for operation in finding.plan] == ["other", "complete", "complete"]
-    assert {"other", "shared-prefix"} <= set(finding.necessary)
+    # Whatever left it there, a plain request does too.
+    assert [kind(operation) for operation in finding.plan] == ["complete"] * 3
+    assert {"request-before", "shared-prefix"} <= set(finding.necessary)
     assert live.run(MEETS).suspects == []

@@ -27,6 +27,24 @@ def test_a_campaign_comes_by_every_setting(seed: int) -> None:
     assert wanted | {("--sleep-idle-seconds", "1")} == {leg.setting for leg in drawn}
 
 
+def test_what_nothing_else_comes_to_comes_right_after_the_default() -> None:
+    special = [pinned_slots.SCENARIO, sleeping.SCENARIO]
+    drawn = list(islice(legs([adapter_scale.SCENARIO, interleaving.SCENARIO], 1, can_start=True, special=special), 9))
+    assert drawn[0].setting == ()
+    assert {leg.scenarios for leg in drawn[1:4]} == {(pinned_slots.SCENARIO,), (sleeping.SCENARIO,)}
+    settings = [(leg.setting, leg.scenarios) for leg in drawn[1:4]]
+    assert len(set(settings)) == 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_setting_comes_again_before_all_of_them_came(seed: int) -> None:
+    settings = {(), *interleaving.SCENARIO.settings}
+    able = [adapter_scale.SCENARIO, interleaving.SCENARIO]
+    drawn = list(islice(legs(able, seed, can_start=True), 1 + 2 * len(settings)))
+    assert {leg.setting for leg in drawn[1 : 1 + len(settings)]} == settings
+    assert {leg.setting for leg in drawn[1 + len(settings) :]} == settings
+
+
 def test_what_needs_a_setting_runs_under_it_alone() -> None:
     drawn = list(islice(legs([interleaving.SCENARIO], 1, can_start=True, special=[sleeping.SCENARIO]), 40))
     asleep = [leg for leg in drawn if "--sleep-idle-seconds" in leg.setting]

@@ -49,10 +49,11 @@ class ShowsAtTimes:
         (OVERLAPPED, 30, False, 40, 1),
         (OVERLAPPED, 3, True, TRIALS, 1),
         (SERIAL, 1, True, 40, 40),
+        (SERIAL, 3, False, 1, 0),
     ],
 )
 def test_runs(plan: Plan, one_in: int, late: bool, runs: int, shown: int) -> None:
     lab = ShowsAtTimes(one_in)
-    count, witnesses = runs_from_fresh_state(lab, plan, WRONG, 40, lambda: late)
+    count, witnesses = runs_from_fresh_state(lab, plan, WRONG, 40, lambda: late, may_miss=plan.overlaps)
     assert (count, len(witnesses)) == (runs, shown)
     assert lab.started == runs

@@ -7,11 +7,11 @@ from hypothesis import given
 from making import answer, ask, path, plan_of, plans, position, step
 
 from oracles.arms import alone, control_arm
-from oracles.attribution import Element, ablations, change_between, donors, fingerprint, going_on
+from oracles.attribution import Element, ablations, change_between, donors, fingerprint, going_on, plainly
 from oracles.observations import Trace
 from scenarios.entitlement import entitlements
 from scenarios.environment import environment
-from scenarios.operations import Sampling
+from scenarios.operations import Abort, Complete, Other, Sampling, Save, Start, Task
 from scenarios.plans import Plan
 
 P, Q = path(0, ("a", 3)), path(1)
@@ -110,3 +110,29 @@ def test_in_the_control_arm_all_sample_as_the_wrong_request_does() -> None:
     penalised = msgspec.structs.replace(ask(P, 0.0), sampling=Sampling.PENALTIES)
     assert control_arm(plan_of(penalised, ask(Q, 1.0)), 1) == plan_of(ask(P, 1.0), ask(Q, 1.0))
     assert control_arm(plan_of(penalised, ask(Q, 0.0)), 1) == plan_of(ask(P, 0.0), ask(Q, 0.0))
+
+
+def test_by_plain_means_a_request_for_each_slot_takes_the_place_of_a_pin() -> None:
+    pinned = [msgspec.structs.replace(request, slot=0) for request in (ask(P, 0.0), ask(Q, 0.5), ask(P, 1.0))]
+    plan = plan_of(ask(path(2), 1.0), pinned[0], Save(0), *pinned[1:])
+    plain = plainly(plan, 4, 1, [Element.SHARED_PREFIX, Element.PIN], 2)
+    assert plain is not None
+    fillers = [ask(path(root, ("f", 24)), 1.0) for root in (1, 2)]
+    assert plain.plan == plan_of(ask(P, 0.0), Save(0), *fillers, ask(P, 1.0))
+    assert plain.step == 4
+
+
+def test_by_plain_means_nothing_runs_side_by_side() -> None:
+    aside = Start(prompt=path(2, ("a", 9)), tokens=48)
+    lender = Start(prompt=P, scales=ask(P, 0.0).scales, tokens=4)
+    plan = plan_of(aside, lender, Abort(0), Other(Task.CHAT), ask(P, 1.0))
+    plain = plainly(plan, 4, 1, [Element.OVERLAP, Element.ABORT], 1)
+    assert plain is not None
+    assert not plain.plan.overlaps
+    assert plain.plan.operations[0] == Complete(prompt=P, scales=ask(P, 0.0).scales, tokens=4)
+    assert len(plain.plan.operations) == 3
+
+
+def test_what_needs_no_such_means_is_plain_as_it_is() -> None:
+    assert plainly(BUG, 2, 0, [Element.SHARED_PREFIX, Element.REQUEST_BETWEEN], 1) is None
+    assert plainly(BUG, 2, None, [Element.PIN], 1) is None
