@@ -11,7 +11,7 @@ from fuzzer.errors import ServerFailure
 from fuzzer.flight import Flight, counter
 from fuzzer.servers.protocol import Request, RequestRefused, Server
 from oracles.observations import Done, Failure, Observation, Span, Step, Trace
-from scenarios.entitlement import changed_versions, entitlements
+from scenarios.entitlement import TELLING, changed_versions, entitlements
 from scenarios.environment import Environment
 from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Restart, Restore, Save, Start
 from scenarios.plans import Plan
@@ -130,7 +130,11 @@ class _Execution:
                 # What an earlier plan saved under that name is none of this one's history.
                 pass
             case _:
-                return Step(outcome=self._perform(operation))
+                done = self._perform(operation)
+                if isinstance(done, Failure) and isinstance(operation, TELLING):
+                    # What holds now only the server knows: what is asked from here on is not judged.
+                    self._environments[at:] = [None] * len(self._environments[at:])
+                return Step(outcome=done)
         return Step(outcome=Done())
 
     def _complete(self, at: int, operation: Complete) -> Step:

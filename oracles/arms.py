@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from scenarios.entitlement import entitlements
+from scenarios.entitlement import TELLING, entitlements
 from scenarios.environment import AdapterScale, Environment
 from scenarios.operations import Complete, Evict, Operation, Reload, ReloadWeights, SetScales, Start, Unload
 from scenarios.plans import Plan, references, replaced, requests, without
@@ -50,7 +50,7 @@ def alone(plan: Plan, wrong: int) -> tuple[Plan, int] | None:
     """The wrong request without its history, and its step; None for a prompt that goes on after an answer."""
     if references(plan.operations[wrong]):
         return None
-    setters = [at for at, operation in enumerate(plan.operations[:wrong]) if isinstance(operation, _TELL)]
+    setters = [at for at, operation in enumerate(plan.operations[:wrong]) if isinstance(operation, TELLING)]
     lone = without(plan, [at for at in range(len(plan.operations)) if at != wrong and at not in setters])
     return lone, len(setters)
 
@@ -70,10 +70,6 @@ def _sampling_as(operation: Operation, wrong: Operation) -> Operation:
     if isinstance(operation, (Complete, Start)) and isinstance(wrong, (Complete, Start)):
         return msgspec.structs.replace(operation, sampling=wrong.sampling)
     return operation
-
-
-_TELL = (SetScales, Reload, Unload, ReloadWeights)
-"""Operations without which the request would be entitled to something else."""
 
 
 def _in(operation: Operation, setting: Setting, environment: Environment) -> Operation:

@@ -68,7 +68,7 @@ def judge(target: Trace, reference: Trace, noise: Noise, *, accounting: bool = T
 def _judge_step(at: int, ours: Step, theirs: Step, noise: Noise, trace: Trace) -> Suspect | None:
     if isinstance(ours.outcome, Failure):
         return _judge_failure(at, ours, ours.outcome, theirs)
-    if isinstance(ours.outcome, Done) or isinstance(theirs.outcome, (Failure, Done)):
+    if isinstance(ours.outcome, Done) or isinstance(theirs.outcome, (Failure, Done)) or ours.environment is None:
         return None
     given = len(ours.outcome.positions)
     # A server may leave out tokens that are a part of a character only; its reference does so at the same places.

@@ -67,7 +67,9 @@ def changed_versions(plan: Plan) -> list[Operation]:
     return [*loads, ReloadWeights(0)] if world.weights else loads
 
 
-_CHANGES = (SetScales, Reload, Unload, ReloadWeights, Sleep, Restart)
+TELLING = (SetScales, Reload, Unload, ReloadWeights)
+"""Operations that tell a server in which environment to answer from then on."""
+_CHANGES = (*TELLING, Sleep, Restart)
 """Operations during which a running request may come to mix two environments."""
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fuzzer.errors import UsageError
+from fuzzer.servers.patience import USUAL, Patience, patient_connection
 
 RETRY_AFTER = "Retry-After"
 """The header in which a busy server says how long to wait."""
@@ -36,6 +37,7 @@ class Access:
     rate: float | None = None
     inflight: int | None = None
     tries: int = 1
+    patience: Patience = USUAL
 
 
 class Gate:
@@ -53,12 +55,9 @@ class Gate:
         key = {"authorization": f"Bearer {self._access.key}"} if self._access.key else {}
         return {"content-type": "application/json", **key}
 
-    def connection(self, url: str, timeout: float) -> http.client.HTTPConnection:
+    def connection(self, url: str) -> http.client.HTTPConnection:
         """A connection to ``url``, not yet opened."""
-        parts = urlsplit(url)
-        if parts.scheme == "https":
-            return http.client.HTTPSConnection(parts.hostname or "", parts.port, timeout=timeout, context=self._context)
-        return http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
+        return patient_connection(url, self._access.patience, self._context)
 
     @contextmanager
     def admitted(self) -> Iterator[None]:

@@ -21,19 +21,16 @@ from fuzzer.servers.protocol import RequestRefused
 T = TypeVar("T")
 _Exchanged = tuple[int, str, bytes]
 """Status, how long the server asks to wait, body."""
-_CONNECT_S = 5.0
-_ANSWER_S = 60.0
 
 
 class Connection:
     """HTTP to ``url`` over a kept connection; a new one for each request costs ten times the request."""
 
-    def __init__(self, url: str, *, timeout: float = _ANSWER_S) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self._prefix = urlsplit(self.url).path
-        self._timeout = timeout
         self._gate = gate(self.url)
-        self._connection = self._gate.connection(self.url, _CONNECT_S)
+        self._connection = self._gate.connection(self.url)
 
     def post(self, path: str, body: object) -> bytes:
         """Body of the answer to a POST; raises RequestRefused for a status of 400 and above."""
@@ -72,9 +69,9 @@ class Connection:
         while True:
             try:
                 status, asked, answer = self._exchange(method, path, content)
-            except TimeoutError:
+            except TimeoutError as error:
                 self.close()
-                raise ServerFailure(f"{self.url}{path} did not answer in time") from None
+                raise ServerFailure(f"{self.url}{path} {error}") from None
             except (OSError, http.client.HTTPException):
                 status, asked, answer = self._send_afresh(method, path, content)
             if not self._gate.pause(tried, status, asked):
@@ -95,13 +92,10 @@ class Connection:
             tried += 1
 
     def _exchange(self, method: str, path: str, content: bytes | None) -> _Exchanged:
-        if self._connection.sock is None:
-            self._connection.connect()
-            self._connection.sock.settimeout(self._timeout)  # type: ignore[attr-defined]
         self._connection.request(method, self._prefix + path, content, self._gate.headers())
-        response = self._connection.getresponse()
-        # One header only: to copy them all takes a tenth of a millisecond.
-        return response.status, response.headers.get(RETRY_AFTER, ""), response.read()
+        with self._connection.getresponse() as response:
+            # One header only: to copy them all takes a tenth of a millisecond.
+            return response.status, response.headers.get(RETRY_AFTER, ""), response.read()
 
 
 @contextmanager

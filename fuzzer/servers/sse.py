@@ -17,8 +17,6 @@ from fuzzer.errors import ServerFailure
 from fuzzer.servers.access import RETRY_AFTER, Gate, gate
 from fuzzer.servers.protocol import RequestRefused, Watcher
 
-_SECONDS = 60.0
-
 
 def events(url: str, path: str, body: object, watcher: Watcher) -> Iterator[bytes]:
     """The data of each event; raises RequestRefused for an error status, ServerFailure for a connection that breaks."""
@@ -27,12 +25,14 @@ def events(url: str, path: str, body: object, watcher: Watcher) -> Iterator[byte
     tried = 1
     with door.admitted():
         while True:
-            with closing(door.connection(url, _SECONDS)) as connection:
+            with closing(door.connection(url)) as connection:
                 try:
-                    response = _asked(connection, door, urlsplit(url).path.rstrip("/") + path, content, watcher)
-                    if not door.pause(tried, response.status, response.headers.get(RETRY_AFTER, "")):
-                        yield from _data(_accepted(response))
-                        return
+                    with _asked(connection, door, urlsplit(url).path.rstrip("/") + path, content, watcher) as response:
+                        if not door.pause(tried, response.status, response.headers.get(RETRY_AFTER, "")):
+                            yield from _data(_accepted(response))
+                            return
+                except TimeoutError as error:
+                    raise ServerFailure(f"{url}{path} {error}") from None
                 except (OSError, http.client.HTTPException) as error:
                     raise ServerFailure(f"{url}{path} broke off: {error or type(error).__name__}") from None
             tried += 1

@@ -8,13 +8,20 @@ from typing import Any
 
 import httpx
 import pytest
+from making import path
 from zoo_sequences import words
 from zoo_server import serving, wait_for_running
 
+from fuzzer.execution import Roots, run_plan
 from fuzzer.servers.protocol import Request
 from fuzzer.servers.vllm_server import VllmServer, VllmSetup
 from fuzzer.zoo.settings import Flavour, Settings
-from scenarios.operations import Sleep
+from oracles.judgement import judge
+from oracles.noise import Noise
+from oracles.observations import Failure, Observation, Position, with_outcome
+from scenarios.environment import Environment
+from scenarios.operations import Complete, Sleep, Unload
+from scenarios.plans import Plan
 
 P = list(words("P", 40))
 GREEDY = {
@@ -155,3 +162,18 @@ def test_what_cannot_be_served_is_refused_in_json(
     refused = client.post("/v1/completions", json={**GREEDY, **changes})
     assert refused.status_code == status
     assert refused.json()["error"]["message"]
+
+
+def test_what_follows_a_refused_reload_is_not_judged(client: httpx.Client) -> None:
+    """Nobody but the server knows then which weights it answers with."""
+    adapter = {"lora_name": "a", "lora_path": "first"}
+    client.post("/v1/load_lora_adapter", json=adapter).raise_for_status()
+    server = VllmServer(str(client.base_url), VllmSetup(vocabulary=2048, admin=True, paths=("first", "second")))
+    client.post("/v1/unload_lora_adapter", json={"lora_name": "a"}).raise_for_status()
+    trace = run_plan(server, Plan((Complete(prompt=path(0)), Unload(0, 1), Complete(prompt=path(1)))), Roots((9, 10)))
+    server.close()
+    asked, unloaded, after = trace.steps
+    assert isinstance(unloaded.outcome, Failure)
+    assert (asked.environment, after.environment) == (Environment(), None)
+    other = with_outcome(trace, 2, Observation([Position(1, [])]))
+    assert judge(trace, other, Noise(())) == []
