@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import count, zip_longest
 
 import msgspec
 
@@ -43,11 +43,16 @@ def legs(
         yield Leg(seed, (), None if alone else _FIRST, mine)
     everything = [Leg(seed, setting, None if alone else _ROUNDS, mine) for setting in settings]
     short = [Leg(seed, setting, None if alone else 1, one) for setting, one in own]
-    # What nothing else comes to is over in a round each, and so comes first.
-    ahead = rng.sample(short, len(short))
+    ahead: list[Leg] = []
     for number in count(1):
-        ahead = ahead or rng.sample(everything + short, len(everything) + len(short))
+        ahead = ahead or _shuffled(everything, short, rng)
         yield msgspec.structs.replace(ahead.pop(0), seed=seed + number * 7919)
+
+
+def _shuffled(everything: Sequence[Leg], short: Sequence[Leg], rng: random.Random) -> list[Leg]:
+    """Each leg once, the two sorts in turn: what nothing else comes to is over in a round, but some of it is slow."""
+    pairs = zip_longest(rng.sample(short, len(short)), rng.sample(everything, len(everything)))
+    return [leg for pair in pairs for leg in pair if leg is not None]
 
 
 def _settings(scenarios: Sequence[Scenario]) -> list[tuple[str, ...]]:
