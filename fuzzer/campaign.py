@@ -18,7 +18,7 @@ from scenarios.plans import Plan
 from scenarios.scenario import Scenario
 from scenarios.strategies import plans
 
-_PLANS_A_ROUND = 20
+_PLANS_A_ROUND = 12
 _FIRST_PLANS = 8
 """Of a scenario's first round: most bugs need few plans of the right scenario, and there are a dozen of those."""
 

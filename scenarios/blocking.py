@@ -16,7 +16,7 @@ from scenarios.swarm import Profile
 
 _ENVIRONMENT = ("scale-change", "adapter-change")
 _BETWEEN = ("request-between", "setting-between")
-_GROUPS = {"start": ("start", "await", "join", "abort"), "save": ("save", "restore")}
+_GROUPS = {"start": ("start", "brief", "lasting", "await", "join", "abort"), "save": ("save", "restore")}
 
 
 def blocked(profile: Profile, known: Sequence[Sequence[str]], rng: random.Random) -> Profile:
@@ -65,10 +65,11 @@ def _one_environment(profile: Profile, rng: random.Random) -> Profile:
 
 def _without_kinds(profile: Profile, kinds: Sequence[str]) -> Profile:
     kept = tuple(kind for kind in profile.kinds if kind not in kinds) or ("complete",)
+    openings = tuple(opening for opening in profile.openings if not set(opening) & set(kinds)) or ((),)
     if "set_scales" in kinds:
         spellings = tuple(spelling for spelling in profile.spellings if spelling is not None)
         profile = msgspec.structs.replace(profile, spellings=spellings or profile.spellings, global_scales=())
-    return msgspec.structs.replace(profile, kinds=kept)
+    return msgspec.structs.replace(profile, kinds=kept, openings=openings)
 
 
 def _spelled_in_full(profile: Profile) -> Profile:

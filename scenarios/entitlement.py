@@ -59,11 +59,18 @@ class World(msgspec.Struct):
 
 
 def changed_versions(plan: Plan) -> list[Operation]:
-    """What brings back the first versions of all that the plan loaded others of."""
+    """What brings back the first versions of all that the plan loaded others of, in the way it last loaded each.
+
+    What counts versions may count those that are replaced in place and those that are unloaded first in two ways, and
+    the next plan had better find the count as this one did.
+    """
     world = World()
+    last: dict[int, Operation] = {}
     for operation in (*plan.prologue, *plan.operations):
         world.tell(operation)
-    loads: list[Operation] = [Reload(adapter, 0) for adapter, version in world.versions.items() if version]
+        if isinstance(operation, (Reload, Unload)):
+            last[operation.adapter] = type(operation)(operation.adapter, 0)
+    loads = [load for adapter, load in last.items() if world.versions.get(adapter)]
     return [*loads, ReloadWeights(0)] if world.weights else loads
 
 

@@ -37,11 +37,9 @@ from scenarios.operations import (
 )
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt, Segment
-from scenarios.swarm import Profile
+from scenarios.swarm import Profile, Spelling
 
 T = TypeVar("T")
-_LONG = (16, 48, 48)
-"""Tokens of a request that others are to overlap: a tiny model decodes a token in a tenth of a millisecond."""
 
 
 def plans(profile: Profile) -> st.SearchStrategy[Plan]:
@@ -57,11 +55,19 @@ def plans(profile: Profile) -> st.SearchStrategy[Plan]:
         variants = [sampling for sampling in profile.samplings if sampling is not Sampling.PLAIN]
         variant = (draw(st.sampled_from(variants)),) if variants else ()
         drawing = _Drawing(msgspec.structs.replace(profile, samplings=(Sampling.PLAIN, *variant)), prompts)
-        for _ in range(draw(st.integers(2, profile.most))):
+        opening = draw(st.sampled_from(profile.openings)) if len(profile.openings) > 1 else profile.openings[0]
+        for kind in opening:
+            drawing.add(kind, draw(st.integers(0, 2**20)), related=True)
+        for _ in range(draw(st.integers(*_further(profile.most, len(opening))))):
             drawing.add(draw(st.sampled_from(drawing.kinds())), draw(st.integers(0, 2**20)))
         return drawing.plan()
 
     return draw_plan()
+
+
+def _further(most: int, opened: int) -> tuple[int, int]:
+    """How many operations may follow an opening, least and most."""
+    return (0, max(0, most - opened)) if opened else (2, most)
 
 
 def _trees(lengths: Sequence[int]) -> list[tuple[int, int, int]]:
@@ -94,6 +100,9 @@ class _Drawing:
         self._saved: list[int] = []
         self._prompts_asked: list[Prompt] = []
         self._longest: dict[int, int] = {}
+        self._related = False
+        self._sampled_last: Sampling | None = None
+        self._versions: dict[int, int] = {}
 
     def kinds(self) -> list[str]:
         """Kinds of operations that make sense now."""
@@ -102,11 +111,16 @@ class _Drawing:
         useless |= set() if self._answered else {"grow"}
         return [kind for kind in self._profile.kinds if kind not in useless] or ["complete"]
 
-    def add(self, kind: str, number: int) -> None:
-        """Add an operation of a kind; ``number`` chooses among all of that kind."""
+    def add(self, kind: str, number: int, *, related: bool = False) -> None:
+        """Add an operation of a kind; ``number`` chooses among all of that kind.
+
+        What is ``related`` is more often than not of a root that was asked before, and samples in another way.
+        """
+        self._related = related
         operation = self._operation(kind, _Choice(number))
         at = len(self._operations)
         if isinstance(operation, (Complete, Start)):
+            self._sampled_last = operation.sampling
             self._prompts_asked += [operation.prompt] if operation.prompt.after is None else []
             self._longest[operation.prompt.root] = max(
                 self._longest.get(operation.prompt.root, 0), operation.prompt.length
@@ -133,7 +147,11 @@ class _Drawing:
     def _operation(self, kind: str, choose: _Choice) -> Operation:
         match kind:
             case "start":
-                return self._start(choose)
+                return self._start(choose, (*self._profile.answers, *self._profile.lasting))
+            case "brief":
+                return self._start(choose, self._profile.answers)
+            case "lasting":
+                return self._start(choose, self._profile.lasting)
             case "grow":
                 return self._grow(choose)
             case "await":
@@ -149,7 +167,7 @@ class _Drawing:
     def _complete(self, choose: _Choice) -> Complete:
         profile = self._profile
         request = Complete(
-            prompt=choose.of((*self._askable(), *self._asked)),
+            prompt=choose.of((*self._askable(), *self._asked, *self._kin())),
             scales=choose.of(profile.spellings),
             tokens=choose.of(profile.answers),
         )
@@ -159,6 +177,11 @@ class _Drawing:
     def _asked(self) -> list[Prompt]:
         """What was asked before, which is worth asking again: twice as likely, where it may be."""
         return list(dict.fromkeys(self._prompts_asked)) if self._profile.cut_backs else []
+
+    def _kin(self) -> list[Prompt]:
+        """Prompts on the roots of those that were asked, once more where they are to be related."""
+        roots = {prompt.root for prompt in self._prompts_asked} if self._related else set()
+        return [prompt for prompt in self._askable() if prompt.root in roots] * 2
 
     def _askable(self) -> list[Prompt]:
         """Prompts that may be asked next; all of them, unless they may only go on from what was asked."""
@@ -172,18 +195,23 @@ class _Drawing:
         if profile.slots:
             request = msgspec.structs.replace(request, slot=choose.of((None, *profile.slots)))
         if len(profile.samplings) > 1:
-            request = msgspec.structs.replace(request, sampling=choose.of(profile.samplings))
+            request = msgspec.structs.replace(request, sampling=choose.of((*profile.samplings, *self._unlike_last())))
         if len(profile.salts) > 1:
             request = msgspec.structs.replace(request, salt=choose.of(profile.salts))
         return request
 
-    def _start(self, choose: _Choice) -> Start:
+    def _unlike_last(self) -> list[Sampling]:
+        """Ways to sample other than the last request's, once more where requests are to be related."""
+        if not self._related or self._sampled_last is None:
+            return []
+        return [sampling for sampling in self._profile.samplings if sampling is not self._sampled_last] * 2
+
+    def _start(self, choose: _Choice, lengths: Sequence[int]) -> Start:
         request = self._complete(choose)
-        tokens = choose.of((*self._profile.answers, *_LONG))
         return Start(
             prompt=request.prompt,
             scales=request.scales,
-            tokens=tokens,
+            tokens=choose.of(lengths),
             slot=request.slot,
             sampling=request.sampling,
             salt=request.salt,
@@ -221,9 +249,9 @@ class _Drawing:
     def _loading(self, kind: str, choose: _Choice) -> Operation:
         match kind:
             case "reload":
-                return Reload(choose.below(self._profile.adapters), choose.below(self._profile.versions))
+                return Reload(*self._version(choose))
             case "unload":
-                return Unload(choose.below(self._profile.adapters), choose.below(self._profile.versions))
+                return Unload(*self._version(choose))
             case "reload_weights":
                 return ReloadWeights(choose.below(self._profile.versions))
             case "sleep":
@@ -233,6 +261,17 @@ class _Drawing:
             case "flush":
                 return Flush()
         raise ValueError(f"no operation of kind {kind!r}")
+
+    def _version(self, choose: _Choice) -> tuple[int, int]:
+        """An adapter that requests use, and weights for it, mostly others than it has now."""
+        adapter = choose.of(_adapters_on(self._profile.spellings) or [0])
+        others = [version for version in range(self._profile.versions) if version != self._versions.get(adapter, 0)]
+        self._versions[adapter] = choose.of((*range(self._profile.versions), *others, *others))
+        return adapter, self._versions[adapter]
+
+
+def _adapters_on(spellings: Sequence[Spelling]) -> list[int]:
+    return sorted({scale.adapter for spelling in spellings for scale in spelling or () if scale.scale})
 
 
 class _Choice:

@@ -25,6 +25,8 @@ _SMALL_CACHE = 4096
 """Tokens of a cache that a plan can afford to fill."""
 LONG = (40, 100, 200)
 """Lengths of segments that are not computed in one step: what overlaps or is cut off has to last."""
+_ANSWER = 64
+"""Tokens that are left for it."""
 
 Spelling = tuple[AdapterScale, ...] | None
 
@@ -45,6 +47,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Operations a plan may have."""
     kinds: tuple[str, ...] = ("complete",)
     """Kinds of operations, each as often as it stands here."""
+    openings: tuple[tuple[str, ...], ...] = ((),)
+    """What a plan begins with, one of these: kinds in an order that a bug needs and chance rarely brings.
+
+    A start is ``brief`` or ``lasting`` there where one is to end before another.
+    """
+    lasting: tuple[int, ...] = (16, 48, 48)
+    """Tokens, besides ``answers``, of a request that others are to overlap: a tiny model decodes one in 0.1 ms."""
     global_scales: tuple[tuple[AdapterScale, ...], ...] = ()
     """Values for the global scales; the first is set by the prologue."""
     slots: tuple[int, ...] = ()
@@ -72,16 +81,17 @@ def sizes(rng: random.Random, capabilities: Capabilities) -> tuple[int, ...]:
 
 
 def longer(rng: random.Random, plain: Profile, capabilities: Capabilities) -> tuple[int, ...]:
-    """The lengths of a profile, sometimes with a long one among them."""
+    """The lengths of a profile, half of the time most of them long ones."""
     able = long_lengths(capabilities)
     if not able or rng.random() < 0.5:
         return plain.lengths
-    return tuple(sorted({*plain.lengths[:2], rng.choice(able)}))
+    return tuple(sorted({*plain.lengths[:1], *rng.sample(able, min(2, len(able)))}))
 
 
 def long_lengths(capabilities: Capabilities) -> list[int]:
-    """Lengths of segments that are not computed in one step and of which a context takes three."""
-    return [length for length in LONG if 3 * length <= capabilities.context]
+    """Lengths of segments that are not computed in one step and of which a context takes three and an answer."""
+    most = (capabilities.context - _ANSWER) // 3
+    return sorted({min(length, most) for length in LONG if min(length, most) >= LONG[0]})
 
 
 def evictions(capabilities: Capabilities) -> tuple[tuple[int, int], ...]:

@@ -38,7 +38,8 @@ _SAMPLED = 200
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repetition_penalty": 1.5, "presence_penalty": 0.5},
-    Sampling.BIAS: {"logit_bias": {str(token): -5.0 for token in range(4, 300, 2)}},
+    # So strong that every token chosen under it is one of these, and none without it: it shows wherever it goes.
+    Sampling.BIAS: {"logit_bias": {str(token): 50.0 for token in range(4, 300, 10)}},
     Sampling.GRAMMAR: {"allowed_token_ids": list(range(5, 300, 3))},
     Sampling.SEEDED: {"temperature": 1.0, "seed": 7},
 }

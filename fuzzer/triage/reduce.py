@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from scenarios.entitlement import self_contained
+from scenarios.operations import Abort, Join, Start
 from scenarios.plans import Plan, compact, without
 from scenarios.simplify import ASPECTS, Aspect, Dial, generous, shorter_segments
 
@@ -91,7 +92,7 @@ class Reduction:
         return lowest
 
     def _accepted(self, candidate: Plan, plan: Plan | None = None) -> Plan | None:
-        """The candidate, cut after its wrong step, if it still shows the bug, as ``plan`` did that it was made of."""
+        """The candidate, cut after its wrong answer, if it still shows the bug, as ``plan`` did that it was made of."""
         candidate = compact(candidate)
         if not candidate.operations or candidate in self._refuted or not self_contained(candidate):
             return None
@@ -102,10 +103,18 @@ class Reduction:
         if step is None:
             self._refuted.add(candidate)
             return None
-        return compact(without(candidate, range(step + 1, len(candidate.operations))))
+        return compact(without(candidate, range(_answered(candidate, step) + 1, len(candidate.operations))))
 
     def _truncated(self, plan: Plan) -> Plan:
         return self._accepted(plan) or plan
+
+
+def _answered(plan: Plan, step: int) -> int:
+    """The step by which the answer to a request is there: what comes later has no part in it."""
+    if not isinstance(plan.operations[step], Start):
+        return step
+    waits = (at for at, one in enumerate(plan.operations) if isinstance(one, (Join, Abort)) and one.of == step)
+    return next(waits, len(plan.operations) - 1)
 
 
 def _begins(candidate: Plan, plan: Plan) -> bool:

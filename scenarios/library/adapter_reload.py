@@ -10,16 +10,20 @@ from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario, no_adapter
 from scenarios.swarm import Profile, explicit_spellings, profile
 
+_LOADS = (("reload",), ("unload",), ("reload", "unload"))
+"""In place, or with the name free in between: what counts the versions may count the two in two ways."""
+
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
-    kinds = ["complete", "complete", "reload"]
-    kinds += ["unload"] if "unload" in capabilities.operations and rng.random() < 0.3 else []
+    able = "unload" in capabilities.operations
+    loads = rng.choice(_LOADS if able else _LOADS[:1])
     on = [spelling for spelling in explicit_spellings(capabilities) if any(scale.scale for scale in spelling)]
     # One adapter and one tree of prompts, or two: the prompt that comes back after a reload has to be one from before.
     return msgspec.structs.replace(
         profile(rng, capabilities, rng.sample(on, rng.choice((1, min(2, len(on)))))),
         roots=rng.choice((1, 1, 2)),
-        kinds=tuple(kinds),
+        kinds=("complete", "complete", *loads),
+        openings=((), *(("complete", load, "complete") for load in loads)),
     )
 
 

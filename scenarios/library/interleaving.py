@@ -23,18 +23,36 @@ _MIXES = (
 _SAMPLED = 0.3
 """How many of the rounds sample in other ways too: a row that is handed on has more to forget then."""
 _WITH_EVICTIONS = ("complete", "start", "await", "evict")
+_OPENINGS = ((), ("lasting", "complete"), ("lasting", "complete"), ("start", "start"))
+_OPENINGS_EVICTING = ((), ("lasting", "complete", "evict"))
+"""What was shared is given back by one and evicted before the other ends."""
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     one = rng.choice(explicit_spellings(capabilities))
-    mixes = [*_MIXES, *([_WITH_EVICTIONS] if evicting(rng, capabilities) else [])]
     plain = profile(rng, capabilities, [one])
+    if evicting(rng, capabilities):
+        return _evicting(rng, plain, capabilities)
     return msgspec.structs.replace(
         plain,
-        kinds=rng.choice(mixes),
+        kinds=rng.choice(_MIXES),
+        openings=_OPENINGS,
         lengths=longer(rng, plain, capabilities),
         samplings=capabilities.samplings if rng.random() < _SAMPLED else plain.samplings,
         most=8,
+    )
+
+
+def _evicting(rng: random.Random, plain: Profile, capabilities: Capabilities) -> Profile:
+    """Answers that outlast an eviction of all that the cache holds."""
+    return msgspec.structs.replace(
+        plain,
+        roots=rng.choice((1, 1, 2)),
+        kinds=_WITH_EVICTIONS,
+        openings=_OPENINGS_EVICTING,
+        lasting=(48, capabilities.context * 3 // 8),
+        evictions=plain.evictions[-1:],
+        most=6,
     )
 
 

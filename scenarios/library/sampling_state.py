@@ -23,6 +23,8 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
         answers=rng.choice(((1, 8), (1, 24), (24, 48))),
         samplings=(Sampling.PLAIN, *variants),
         kinds=("complete", "start", "join") if beside else ("complete",),
+        # The row of one that ends is taken by one that goes on.
+        openings=((), ("start", "start"), ("brief", "lasting")) if beside else ((),),
     )
 
 

@@ -10,7 +10,7 @@ from making import SPACE, ask, asked, path, plan_of, plans
 
 from fuzzer.triage.reduce import Reduction
 from scenarios.environment import environment
-from scenarios.operations import Complete, Start
+from scenarios.operations import Await, Complete, Evict, Join, Start
 from scenarios.plans import Plan, compact
 from scenarios.prompts import common_prefix, prompt_tokens
 from scenarios.simplify import candidates
@@ -143,6 +143,17 @@ def test_what_ran_right_before_the_wrong_step_is_not_run_alone() -> None:
     reduced = Reduction(shows).reduce(LONG)
     assert len(reduced.operations) == 2
     assert plan_of(*reduced.operations[:1]) not in ran
+
+
+def test_what_goes_on_beside_a_wrong_answer_is_not_cut_away_with_what_comes_later() -> None:
+    def evicted_while_in_use(plan: Plan) -> int | None:
+        first = next((at for at, one in enumerate(plan.operations) if isinstance(one, Start)), None)
+        return first if any(isinstance(one, Evict) for one in plan.operations[(first or 0) + 1 :]) else None
+
+    lasting = Start(prompt=path(0, ("a", 24)), tokens=48)
+    later = ask(path(1, ("a", 24)), 0.0)
+    reduced = Reduction(evicted_while_in_use).reduce(plan_of(later, lasting, Await(1), Evict(4, 24), Join(1), later))
+    assert [type(operation) for operation in reduced.operations] == [Start, Evict]
 
 
 def test_no_plan_is_run_twice_in_vain() -> None:

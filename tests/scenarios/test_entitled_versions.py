@@ -21,3 +21,8 @@ def test_unloading_brings_back_the_first_weights() -> None:
     assert versions(plan) == [0, 1, 0]
     assert changed_versions(plan) == []
     assert changed_versions(Plan(plan.operations[:3])) == [Reload(0, 0)]
+
+
+def test_first_weights_come_back_in_the_way_that_others_were_loaded() -> None:
+    assert changed_versions(Plan((ASK, Unload(0, 1), ASK))) == [Unload(0, 0)]
+    assert changed_versions(Plan((Unload(0, 1), Reload(0, 1), Reload(1, 1)))) == [Reload(0, 0), Reload(1, 0)]

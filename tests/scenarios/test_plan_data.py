@@ -92,5 +92,5 @@ def test_an_adapter_that_was_unloaded_has_the_version_it_was_loaded_with() -> No
     plan = plan_of(Reload(0, 1), tuned, Unload(0), tuned, Unload(0, 1), tuned)
     versions = [one.scales[0].version for one in entitlements(plan) if one is not None]
     assert versions == [1, 0, 1]
-    assert changed_versions(plan) == [Reload(0, 0)]
+    assert changed_versions(plan) == [Unload(0, 0)]
     assert changed_versions(plan_of(Reload(0, 1), Unload(0))) == []
