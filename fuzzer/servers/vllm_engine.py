@@ -7,7 +7,7 @@ from pathlib import Path
 from fuzzer.models.hf_folders import hf_folders
 from fuzzer.models.hf_tiny import AdapterLayout
 from fuzzer.options import ServerOptions
-from fuzzer.servers.adapter_versions import all_versions, first_versions
+from fuzzer.servers.adapter_versions import all_versions, first_versions, version_of
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.python_engine import PythonLaunch, interpreter
@@ -37,7 +37,6 @@ class VllmInstallation:
     takes_settings = False
     build = None
     tiny_files: tuple[Path, ...] = ()
-    reference_of = None
     starts_quickly = False
     program = "vllm serve"
 
@@ -56,6 +55,11 @@ class VllmInstallation:
     def reference(self) -> LaunchedServer:
         """The same model without prefix caching, each version of each adapter under a name of its own."""
         return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE)
+
+    def reference_of(self, weights: int) -> LaunchedServer:
+        """The reference with another version of the model's weights, not yet started."""
+        model = version_of(self._folders.weights, weights)
+        return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE, model=model)
 
     def connect(self, url: str) -> VllmServer:
         """The adapter for a target that we started."""
@@ -82,20 +86,22 @@ class VllmInstallation:
             window=folders.window,
             paths=tuple(str(path) for path in folders.adapters),
             versioned=versioned,
+            weights=tuple(str(path) for path in folders.weights),
+            forgets=True,
             admin=not versioned,
             reuse=not versioned,
             # On a CPU the workers keep their memory; the scheduler pauses and forgets its blocks all the same.
             sleeps=folders.tiny or "--enable-sleep-mode" in self._flags,
         )
 
-    def _launch(self, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:
+    def _launch(self, adapters: list[tuple[str, str]], *flags: str, model: Path | None = None) -> LaunchedServer:
         tiny = self._folders.tiny
         ours = [*_FLAGS, *(_EXACT if self._exact else ()), *(_TINY if tiny else ()), *self._pool()]
         if adapters:
             modules = [f"{name}={path}" for name, path in adapters]
             ours += ["--enable-lora", "--max-lora-rank", "8", "--max-loras", str(len(adapters))]
             ours += ["--lora-modules", *modules]
-        program = (self._python, "-m", "vllm.entrypoints.cli.main", "serve", str(self._folders.model))
+        program = (self._python, "-m", "vllm.entrypoints.cli.main", "serve", str(model or self._folders.model))
         variables = {**_VARIABLES, **(_CPU_VARIABLES if tiny else {})}
         return LaunchedServer(PythonLaunch(program, (*ours, *flags), _START_SECONDS, variables))
 

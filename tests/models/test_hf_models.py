@@ -46,6 +46,14 @@ def test_one_code_point_a_token(tmp_path: Path) -> None:
     assert tokenizer["normalizer"] is tokenizer["pre_tokenizer"] is None
 
 
+def test_other_weights_of_one_architecture(tmp_path: Path) -> None:
+    model = tiny_folder("dense", AdapterLayout.PEFT, "vllm", cache=tmp_path)
+    first, other = (folder / "model.safetensors" for folder in (model.path, model.other_weights))
+    assert header(first) == header(other)
+    assert first.read_bytes() != other.read_bytes()
+    assert (model.path / "config.json").read_bytes() == (model.other_weights / "config.json").read_bytes()
+
+
 def test_an_adapter_in_both_layouts(tmp_path: Path) -> None:
     """peft's A is (rank, inputs), mlx-lm's is (inputs, rank)."""
     peft = tiny_folder("dense", AdapterLayout.PEFT, "vllm", cache=tmp_path).adapters[0]
