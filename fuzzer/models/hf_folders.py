@@ -27,6 +27,8 @@ class HFFolders(msgspec.Struct, frozen=True):
     vocabulary: int
     context: int
     window: int | None
+    recurrent: bool = False
+    """Some of its layers keep one state in place of a past."""
 
 
 def hf_folders(options: ServerOptions, layout: AdapterLayout, engine: str) -> HFFolders:
@@ -65,6 +67,7 @@ def _described(
         vocabulary=int(text.get("vocab_size", config.get("vocab_size", 0))),
         context=int(text.get("max_position_embeddings", 2048)),
         window=window if isinstance(window, int) and text.get("use_sliding_window", True) else None,
+        recurrent="mamba" in (text.get("layer_types") or ()),
     )
 
 

@@ -13,6 +13,7 @@ from fuzzer.errors import UsageError
 from fuzzer.models.hf_blueprint import HFBlueprint
 from fuzzer.models.hf_chunked import hf_chunked
 from fuzzer.models.hf_dense import hf_dense
+from fuzzer.models.hf_granite import hf_granite
 from fuzzer.models.hf_swa import hf_swa
 from fuzzer.models.model_cache import cache_root, ensure
 
@@ -20,6 +21,7 @@ _BLUEPRINTS: Mapping[str, Callable[[], HFBlueprint]] = {
     "dense": hf_dense,
     "swa": hf_swa,
     "chunked": hf_chunked,
+    "granite": hf_granite,
 }
 # A recipe names bytes: raise this with every change that alters them.
 _FORMAT = 1

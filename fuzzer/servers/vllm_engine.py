@@ -30,6 +30,9 @@ _EXACT = ("--dtype", "float32", "--enforce-eager")
 _TINY = ("--max-model-len", "512", "--block-size", "32", "--kv-cache-memory-bytes", "67108864", "--max-num-seqs", "8")
 """Blocks smaller than 32 do not work on a CPU, and without a size of the cache it does not start."""
 
+_HYBRID = ("--max-num-batched-tokens", "32")
+"""More than a block at once, and the engine dies on a CPU of the first prompt that is longer than one."""
+
 
 class VllmInstallation:
     """``vllm serve`` in our own environment, or in the one that STALEFUZZ_VLLM_PYTHON names."""
@@ -84,6 +87,7 @@ class VllmInstallation:
         return VllmSetup(
             vocabulary=folders.vocabulary,
             window=folders.window,
+            recurrent=folders.recurrent,
             paths=tuple(str(path) for path in folders.adapters),
             versioned=versioned,
             weights=tuple(str(path) for path in folders.weights),
@@ -97,6 +101,7 @@ class VllmInstallation:
     def _launch(self, adapters: list[tuple[str, str]], *flags: str, model: Path | None = None) -> LaunchedServer:
         tiny = self._folders.tiny
         ours = [*_FLAGS, *(_EXACT if self._exact else ()), *(_TINY if tiny else ()), *self._pool()]
+        ours += _HYBRID if tiny and self._folders.recurrent else ()
         if adapters:
             modules = [f"{name}={path}" for name, path in adapters]
             ours += ["--enable-lora", "--max-lora-rank", "8", "--max-loras", str(len(adapters))]

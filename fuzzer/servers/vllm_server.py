@@ -69,6 +69,7 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
 
     vocabulary: int | None = None
     window: int | None = None
+    recurrent: bool = False
     paths: tuple[str, ...] = ()
     """Adapter folders on the server's machine, for loading them again; version v of adapter n is path n + v."""
     versioned: bool = False
@@ -208,6 +209,7 @@ class VllmServer(OpenAIServer):
             block=block,
             cache_tokens=blocks * block if blocks is not None else None,
             window=self._setup.window,
+            recurrent=self._setup.recurrent,
         )
 
     def _admin_operations(self) -> list[str]:

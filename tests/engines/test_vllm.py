@@ -71,6 +71,15 @@ def test_a_plain_model_without_adapters_is_clean(tmp_path: Path) -> None:
     assert run.record["target"]["capabilities"]["block"] == 32
 
 
+def test_a_hybrid_is_clean(tmp_path: Path) -> None:
+    """State-space layers beside attention: what is reused are states, kept at the ends of blocks."""
+    words = ("--launch", "vllm", "--tiny", "granite", "--adapter", "none", "--scenario", "plain", "--max-steps", "60")
+    run = stalefuzz("run", *words, "--seed", "1", *TIME, folder=tmp_path, patience_s=PATIENCE_S, env=vllm())
+    assert run.status == 0, run.said
+    assert run.record["reuse"]["hits"] > 3
+    assert run.record["target"]["capabilities"]["recurrent"]
+
+
 @pytest.mark.parametrize("adapters", [(), ("--adapter", "a", "--adapter", "b")])
 def test_a_profile_is_enough_for_it(vllm_url: str, tmp_path: Path, adapters: tuple[str, ...]) -> None:
     """Its OpenAI route and one field: hits are witnessed there, and answers under a fresh salt are the same."""

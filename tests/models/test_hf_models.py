@@ -28,7 +28,7 @@ def digests(folder: Path) -> list[str]:
     return [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
-@pytest.mark.parametrize("name", ["dense", "swa", "chunked"])
+@pytest.mark.parametrize("name", ["dense", "swa", "chunked", "granite"])
 def test_the_same_bytes_every_time(name: str, tmp_path: Path) -> None:
     for cache in ("one", "two"):
         tiny_folder(name, AdapterLayout.MLX, "mlx-lm", cache=tmp_path / cache)
