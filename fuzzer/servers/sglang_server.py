@@ -72,6 +72,15 @@ class _Info(msgspec.Struct, frozen=True):
     enable_cache_report: bool | None = None
 
 
+class _Card(msgspec.Struct, frozen=True):
+    id: str
+    root: str | None = None
+
+
+class _Models(msgspec.Struct, frozen=True):
+    data: list[_Card]
+
+
 class _Model(msgspec.Struct, frozen=True):
     vocab_size: int | None = None
 
@@ -269,9 +278,9 @@ class _SglangUse(Use):
         self.told_by = "/metrics" if counters(connection, (_REQUESTS,)) else ""
 
     def environment(self) -> dict[str, str]:
-        """The id under which each adapter was loaded; another id is another load."""
-        loaded = _info(self._connection).lora_paths or []
-        return {f"adapter {one.lora_name}": one.lora_id for one in loaded if one.lora_name in self._adapters}
+        """The folder that each adapter was loaded from; /server_info tells those of the start for ever."""
+        loaded = decode(self._connection.get("/v1/models"), _Models).data
+        return {f"the folder of {one.id}": one.root or "" for one in loaded if one.id in self._adapters}
 
     def work(self) -> int | None:
         """Requests since the server was started."""
