@@ -18,6 +18,8 @@ class HFFolders(msgspec.Struct, frozen=True):
     """Folders on this machine, and names for them that mean the same on any other."""
 
     model: Path
+    weights: tuple[Path, ...]
+    """Folders of the model with weights that it can be told to load, its own first; none for a model of the user's."""
     adapters: tuple[Path, ...]
     model_name: str
     adapter_names: tuple[str, ...]
@@ -25,6 +27,8 @@ class HFFolders(msgspec.Struct, frozen=True):
     vocabulary: int
     context: int
     window: int | None
+    recurrent: bool = False
+    """Some of its layers keep one state in place of a past."""
 
 
 def hf_folders(options: ServerOptions, layout: AdapterLayout, engine: str) -> HFFolders:
@@ -34,22 +38,28 @@ def hf_folders(options: ServerOptions, layout: AdapterLayout, engine: str) -> HF
             f"--binary is a llama-server executable and --launch {engine} another engine: give one of them"
         )
     if options.model is not None:
-        return _described(options.model, _adapters(options.adapters or (), layout), None)
+        return _described(options.model, (), _adapters(options.adapters or (), layout), None)
     model = tiny_folder(options.tiny or "dense", layout, engine)
+    weights = (model.path, model.other_weights)
     if options.adapters is None:
         names = tuple(f"{model.recipe}:adapter={number}" for number in range(len(model.adapters)))
-        return _described(model.path, model.adapters, model.recipe, names)
-    return _described(model.path, _adapters(options.adapters, layout), model.recipe)
+        return _described(model.path, weights, model.adapters, model.recipe, names)
+    return _described(model.path, weights, _adapters(options.adapters, layout), model.recipe)
 
 
 def _described(
-    model: Path, adapters: tuple[Path, ...], recipe: str | None, names: tuple[str, ...] | None = None
+    model: Path,
+    weights: tuple[Path, ...],
+    adapters: tuple[Path, ...],
+    recipe: str | None,
+    names: tuple[str, ...] | None = None,
 ) -> HFFolders:
     config = _config(model)
     text = config.get("text_config", config)
     window = text.get("sliding_window") or text.get("attention_chunk_size")
     return HFFolders(
         model=model,
+        weights=weights,
         adapters=adapters,
         model_name=recipe or _content_name(model / "config.json"),
         adapter_names=names or tuple(_content_name(path / "adapter_config.json") for path in adapters),
@@ -57,6 +67,7 @@ def _described(
         vocabulary=int(text.get("vocab_size", config.get("vocab_size", 0))),
         context=int(text.get("max_position_embeddings", 2048)),
         window=window if isinstance(window, int) and text.get("use_sliding_window", True) else None,
+        recurrent="mamba" in (text.get("layer_types") or ()),
     )
 
 

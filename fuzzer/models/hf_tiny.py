@@ -6,16 +6,23 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from fuzzer.errors import UsageError
 from fuzzer.models.hf_blueprint import HFBlueprint
 from fuzzer.models.hf_chunked import hf_chunked
 from fuzzer.models.hf_dense import hf_dense
+from fuzzer.models.hf_granite import hf_granite
 from fuzzer.models.hf_swa import hf_swa
 from fuzzer.models.model_cache import cache_root, ensure
 
-_BLUEPRINTS: Mapping[str, Callable[[], HFBlueprint]] = {"dense": hf_dense, "swa": hf_swa, "chunked": hf_chunked}
+_BLUEPRINTS: Mapping[str, Callable[[], HFBlueprint]] = {
+    "dense": hf_dense,
+    "swa": hf_swa,
+    "chunked": hf_chunked,
+    "granite": hf_granite,
+}
 # A recipe names bytes: raise this with every change that alters them.
 _FORMAT = 1
 _ADAPTERS = 2
@@ -33,6 +40,8 @@ class TinyFolder:
     """A model's folder with those of its adapters; ``recipe`` rebuilds the same bytes anywhere."""
 
     path: Path
+    other_weights: Path
+    """The same architecture with weights of another seed."""
     adapters: tuple[Path, ...]
     window: int | None
     recipe: str
@@ -48,9 +57,11 @@ def tiny_folder(name: str, layout: AdapterLayout, engine: str, *, cache: Path | 
     # Imported here: NumPy takes a third of a second, and a cached model needs none.
     from fuzzer.models import hf_files
 
-    ensure(entry / name, hf_files.MODEL_FILES, lambda folder: hf_files.write_model_folder(folder, blueprint, 0))
+    model, other_weights = entry / name, entry / f"{name}-other-weights"
+    for seed, path in enumerate((model, other_weights)):
+        ensure(path, hf_files.MODEL_FILES, partial(hf_files.write_model_folder, blueprint=blueprint, seed=seed))
     adapters = tuple(_adapter(entry, blueprint, layout, number) for number in range(1, _ADAPTERS + 1))
-    return TinyFolder(entry / name, adapters, blueprint.window, recipe)
+    return TinyFolder(model, other_weights, adapters, blueprint.window, recipe)
 
 
 def _adapter(entry: Path, blueprint: HFBlueprint, layout: AdapterLayout, number: int) -> Path:

@@ -1,4 +1,4 @@
-"""Versions of adapters: what a target loads under one name in turn, a reference has under a name for each.
+"""Versions of adapters and weights: what a target loads under one name in turn, references have side by side.
 
 Version v of adapter n is the folder n + v places on, so that reloads need no more folders than there are adapters.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from fuzzer.errors import UsageError
 from scenarios.environment import adapter_letter
 
+T = TypeVar("T")
 VERSIONS = 2
 """Of each adapter, the first included: as many as scenarios draw."""
 
@@ -23,6 +25,11 @@ def version_name(adapter: int, version: int) -> str:
 def version_path(paths: Sequence[str], adapter: int, version: int) -> str:
     """The folder that holds this version."""
     return paths[(adapter + version) % len(paths)]
+
+
+def version_of(weights: Sequence[T], version: int) -> T:
+    """The model's weights of this version."""
+    return weights[version % len(weights)]
 
 
 def chosen(names: Sequence[str], only: Sequence[str] | None) -> list[str]:

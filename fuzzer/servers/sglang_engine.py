@@ -7,7 +7,7 @@ from pathlib import Path
 from fuzzer.models.hf_folders import hf_folders
 from fuzzer.models.hf_tiny import AdapterLayout
 from fuzzer.options import ServerOptions
-from fuzzer.servers.adapter_versions import all_versions, first_versions
+from fuzzer.servers.adapter_versions import all_versions, first_versions, version_of
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.python_engine import PythonLaunch, interpreter
@@ -32,7 +32,6 @@ class SglangInstallation:
     takes_settings = False
     build = None
     tiny_files: tuple[Path, ...] = ()
-    reference_of = None
     starts_quickly = False
     program = "sglang.launch_server"
 
@@ -50,6 +49,11 @@ class SglangInstallation:
     def reference(self) -> LaunchedServer:
         """The same model without the radix cache, each version of each adapter under a name of its own."""
         return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE)
+
+    def reference_of(self, weights: int) -> LaunchedServer:
+        """The reference with another version of the model's weights, not yet started."""
+        model = version_of(self._folders.weights, weights)
+        return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE, model=model)
 
     def connect(self, url: str) -> SglangServer:
         """The adapter for a target that we started."""
@@ -75,12 +79,15 @@ class SglangInstallation:
             window=folders.window,
             paths=tuple(str(path) for path in folders.adapters),
             versioned=versioned,
+            weights=tuple(str(path) for path in folders.weights),
             admin=not versioned,
+            # On a CPU the memory stays where it is; the scheduler forgets its cache all the same.
+            sleeps=folders.tiny or "--enable-memory-saver" in self._flags,
         )
 
-    def _launch(self, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:
+    def _launch(self, adapters: list[tuple[str, str]], *flags: str, model: Path | None = None) -> LaunchedServer:
         tiny = self._folders.tiny
-        ours = ["--model-path", str(self._folders.model), *_FLAGS, *(_EXACT if self._exact else ())]
+        ours = ["--model-path", str(model or self._folders.model), *_FLAGS, *(_EXACT if self._exact else ())]
         if tiny:
             ours += [*_TINY, "--max-total-tokens", str(_POOL), "--context-length", str(_TINY_CONTEXT)]
         if adapters:

@@ -14,7 +14,7 @@ import msgspec
 
 from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
-from fuzzer.servers.adapter_versions import chosen, version_name, version_path
+from fuzzer.servers.adapter_versions import chosen, version_name, version_of, version_path
 from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import adapter_named
@@ -22,7 +22,7 @@ from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
 from oracles.observations import Observation, Position, TokenLogprob, all_finite
 from scenarios.capabilities import Capabilities
 from scenarios.environment import adapter_letter
-from scenarios.operations import Flush, Operation, Reload, Sampling, Unload
+from scenarios.operations import Flush, Operation, Reload, ReloadWeights, Sampling, Sleep, Unload
 from scenarios.prompts import TokenSpace
 
 ENGINE = "sglang"
@@ -31,6 +31,8 @@ _SPECIAL_TOKENS = 4
 _LARGE_VOCABULARY = 20_000
 _CONTEXT = 2048
 _DONE = b"[DONE]"
+_LOADED = "Weights were updated"
+_IDLE_S = 30
 _REQUESTS = "sglang:num_requests_total"
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {
@@ -70,6 +72,15 @@ class _Info(msgspec.Struct, frozen=True):
     enable_cache_report: bool | None = None
 
 
+class _Card(msgspec.Struct, frozen=True):
+    id: str
+    root: str | None = None
+
+
+class _Models(msgspec.Struct, frozen=True):
+    data: list[_Card]
+
+
 class _Model(msgspec.Struct, frozen=True):
     vocab_size: int | None = None
 
@@ -86,7 +97,11 @@ class SglangSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Each version of each adapter has a name of its own, as on a reference."""
     only: tuple[str, ...] | None = None
     """Names of the adapters to use; None: all that the server has."""
+    weights: tuple[str, ...] = ()
+    """Folders of the model's weights on the server's machine, those it starts with first, for loading others."""
     admin: bool = False
+    sleeps: bool = False
+    """Whether it gives back what it released; a server that was not started for it may not."""
 
 
 class SglangServer:
@@ -135,16 +150,17 @@ class SglangServer:
 
     def perform(self, operation: Operation) -> int | None:
         """Do an operation that is no request; an adapter that is loaded again was unloaded before."""
-        if isinstance(operation, (Reload, Unload)):
-            name = self._adapters[operation.adapter].lora_name
-            self._connection.post("/unload_lora_adapter", {"lora_name": name})
-            path = version_path(self._setup.paths, operation.adapter, operation.version)
-            self._connection.post("/load_lora_adapter", {"lora_name": name, "lora_path": path})
-            return None
-        wire = self.action(operation)
-        if wire is None:
-            raise RequestRefused(f"SGLang cannot do {operation}")
-        self._connection.post(*wire)
+        match operation:
+            case Reload(adapter=adapter, version=version) | Unload(adapter=adapter, version=version):
+                name, path = self._adapters[adapter].lora_name, version_path(self._setup.paths, adapter, version)
+                self._connection.post("/unload_lora_adapter", {"lora_name": name})
+                self._connection.post("/load_lora_adapter", {"lora_name": name, "lora_path": path})
+            case Sleep():
+                self._sleep()
+            case ReloadWeights(version=version) if self._setup.weights:
+                self._load_weights(version_of(self._setup.weights, version))
+            case _:
+                self._post_action(operation)
         return None
 
     def action(self, operation: Operation) -> tuple[str, Any] | None:
@@ -186,6 +202,30 @@ class SglangServer:
         """Close the kept connection."""
         self._connection.close()
 
+    def _post_action(self, operation: Operation) -> None:
+        wire = self.action(operation)
+        if wire is None:
+            raise RequestRefused(f"SGLang cannot do {operation}")
+        self._connection.post(*wire)
+
+    def _sleep(self) -> None:
+        """Release the memory and take it again; a scheduler that still runs requests would die of it."""
+        self._connection.post("/pause_generation", {"mode": "retract"})
+        try:
+            self._connection.post("/release_memory_occupation", {})
+            self._connection.post("/resume_memory_occupation", {})
+        finally:
+            self._connection.post("/continue_generation", {})
+
+    def _load_weights(self, path: str) -> None:
+        try:
+            self._connection.post("/update_weights_from_disk", {"model_path": path})
+        except RequestRefused as refusal:
+            if _LOADED not in refusal.reason:
+                raise
+            # A request that was aborted runs for one more step, and what is running forbids to forget.
+            self._connection.post(f"/flush_cache?timeout={_IDLE_S}", {})
+
     def _key(self, salt: str) -> str:
         """The tenant key for a plan's salt: a salt that is an adapter's letter becomes what the engine calls it."""
         ids = {adapter_letter(number): adapter.lora_id for number, adapter in enumerate(self._adapters)}
@@ -213,8 +253,11 @@ class SglangServer:
     def _admin_operations(self) -> list[str]:
         if not self._setup.admin:
             return []
+        sleep = ["sleep"] if self._setup.sleeps else []
         loads = ["reload"] if len(self._setup.paths) > 1 else []
-        return ["flush", *loads, *(["unload"] if self._setup.paths else [])]
+        loads += ["unload"] if self._setup.paths else []
+        loads += ["reload_weights"] if len(self._setup.weights) > 1 else []
+        return ["flush", *sleep, *loads]
 
     def _space(self) -> TokenSpace:
         vocabulary = self._setup.vocabulary
@@ -235,9 +278,9 @@ class _SglangUse(Use):
         self.told_by = "/metrics" if counters(connection, (_REQUESTS,)) else ""
 
     def environment(self) -> dict[str, str]:
-        """The id under which each adapter was loaded; another id is another load."""
-        loaded = _info(self._connection).lora_paths or []
-        return {f"adapter {one.lora_name}": one.lora_id for one in loaded if one.lora_name in self._adapters}
+        """The folder that each adapter was loaded from; /server_info tells those of the start for ever."""
+        loaded = decode(self._connection.get("/v1/models"), _Models).data
+        return {f"the folder of {one.id}": one.root or "" for one in loaded if one.id in self._adapters}
 
     def work(self) -> int | None:
         """Requests since the server was started."""

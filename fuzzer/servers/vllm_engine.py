@@ -7,7 +7,7 @@ from pathlib import Path
 from fuzzer.models.hf_folders import hf_folders
 from fuzzer.models.hf_tiny import AdapterLayout
 from fuzzer.options import ServerOptions
-from fuzzer.servers.adapter_versions import all_versions, first_versions
+from fuzzer.servers.adapter_versions import all_versions, first_versions, version_of
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.python_engine import PythonLaunch, interpreter
@@ -30,6 +30,9 @@ _EXACT = ("--dtype", "float32", "--enforce-eager")
 _TINY = ("--max-model-len", "512", "--block-size", "32", "--kv-cache-memory-bytes", "67108864", "--max-num-seqs", "8")
 """Blocks smaller than 32 do not work on a CPU, and without a size of the cache it does not start."""
 
+_HYBRID = ("--max-num-batched-tokens", "32")
+"""More than a block at once, and the engine dies on a CPU of the first prompt that is longer than one."""
+
 
 class VllmInstallation:
     """``vllm serve`` in our own environment, or in the one that STALEFUZZ_VLLM_PYTHON names."""
@@ -37,7 +40,6 @@ class VllmInstallation:
     takes_settings = False
     build = None
     tiny_files: tuple[Path, ...] = ()
-    reference_of = None
     starts_quickly = False
     program = "vllm serve"
 
@@ -56,6 +58,11 @@ class VllmInstallation:
     def reference(self) -> LaunchedServer:
         """The same model without prefix caching, each version of each adapter under a name of its own."""
         return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE)
+
+    def reference_of(self, weights: int) -> LaunchedServer:
+        """The reference with another version of the model's weights, not yet started."""
+        model = version_of(self._folders.weights, weights)
+        return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE, model=model)
 
     def connect(self, url: str) -> VllmServer:
         """The adapter for a target that we started."""
@@ -80,22 +87,26 @@ class VllmInstallation:
         return VllmSetup(
             vocabulary=folders.vocabulary,
             window=folders.window,
+            recurrent=folders.recurrent,
             paths=tuple(str(path) for path in folders.adapters),
             versioned=versioned,
+            weights=tuple(str(path) for path in folders.weights),
+            forgets=True,
             admin=not versioned,
             reuse=not versioned,
             # On a CPU the workers keep their memory; the scheduler pauses and forgets its blocks all the same.
             sleeps=folders.tiny or "--enable-sleep-mode" in self._flags,
         )
 
-    def _launch(self, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:
+    def _launch(self, adapters: list[tuple[str, str]], *flags: str, model: Path | None = None) -> LaunchedServer:
         tiny = self._folders.tiny
         ours = [*_FLAGS, *(_EXACT if self._exact else ()), *(_TINY if tiny else ()), *self._pool()]
+        ours += _HYBRID if tiny and self._folders.recurrent else ()
         if adapters:
             modules = [f"{name}={path}" for name, path in adapters]
             ours += ["--enable-lora", "--max-lora-rank", "8", "--max-loras", str(len(adapters))]
             ours += ["--lora-modules", *modules]
-        program = (self._python, "-m", "vllm.entrypoints.cli.main", "serve", str(self._folders.model))
+        program = (self._python, "-m", "vllm.entrypoints.cli.main", "serve", str(model or self._folders.model))
         variables = {**_VARIABLES, **(_CPU_VARIABLES if tiny else {})}
         return LaunchedServer(PythonLaunch(program, (*ours, *flags), _START_SECONDS, variables))
 

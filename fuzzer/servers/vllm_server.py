@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from fuzzer.errors import UnreachableError
-from fuzzer.servers.adapter_versions import chosen, version_name, version_path
+from fuzzer.servers.adapter_versions import chosen, version_name, version_of, version_path
 from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
@@ -70,6 +70,7 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
 
     vocabulary: int | None = None
     window: int | None = None
+    recurrent: bool = False
     paths: tuple[str, ...] = ()
     """Adapter folders on the server's machine, for loading them again; version v of adapter n is path n + v."""
     versioned: bool = False
@@ -78,6 +79,8 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the adapters to use; None: all that the server has."""
     weights: tuple[str, ...] = ()
     """Folders of the model's weights on the server's machine, those it starts with first, for loading others."""
+    forgets: bool = False
+    """Whether it has to be told to forget its blocks once it has loaded other weights; vLLM leaves that to its user."""
     admin: bool = False
     """Whether what other users of the server would notice is allowed."""
     reuse: bool = True
@@ -150,6 +153,9 @@ class VllmServer(OpenAIServer):
             case Sleep():
                 self._connection.post("/sleep?level=1", {})
                 self._connection.post("/wake_up", {})
+            case ReloadWeights(version=version) if self._setup.forgets:
+                self._connection.post("/collective_rpc", self._loading(version))
+                self._connection.post("/reset_prefix_cache", {})
             case _:
                 return super().perform(operation)
         return None
@@ -166,9 +172,8 @@ class VllmServer(OpenAIServer):
                     "lora_path": path,
                     "load_inplace": True,
                 }
-            case ReloadWeights(version=version) if self._setup.weights:
-                path = self._setup.weights[version % len(self._setup.weights)]
-                return "/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": path}}
+            case ReloadWeights(version=version) if self._setup.weights and not self._setup.forgets:
+                return "/collective_rpc", self._loading(version)
             case _:
                 return None
 
@@ -176,6 +181,9 @@ class VllmServer(OpenAIServer):
     def use(self) -> Use:
         """Requests finished, and where model and adapters were loaded from."""
         return _VllmUse(self._connection, {self._base.id, *self._names})
+
+    def _loading(self, version: int) -> dict[str, Any]:
+        return {"method": "reload_weights", "kwargs": {"weights_path": version_of(self._setup.weights, version)}}
 
     def _model(self, request: Request) -> str:
         named = adapter_named(request)
@@ -202,6 +210,7 @@ class VllmServer(OpenAIServer):
             block=block,
             cache_tokens=blocks * block if blocks is not None else None,
             window=self._setup.window,
+            recurrent=self._setup.recurrent,
         )
 
     def _admin_operations(self) -> list[str]:

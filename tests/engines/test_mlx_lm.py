@@ -34,6 +34,14 @@ def test_plain_attention_is_clean(tmp_path: Path) -> None:
     assert run.record["target"]["capabilities"]["top_logprobs"] == 10
 
 
+def test_a_hybrid_is_clean(tmp_path: Path) -> None:
+    """State-space layers, whose state cannot be cut back: what is reused is a whole stored entry."""
+    words = ("--launch", "mlx-lm", "--tiny", "granite", "--adapter", "none", "--scenario", "plain", "--max-steps", "60")
+    run = stalefuzz("run", *words, "--seed", "1", "--time", "300s", folder=tmp_path, patience_s=PATIENCE_S, env=mlx())
+    assert run.status == 0, run.said
+    assert run.record["reuse"]["hits"] > 3
+
+
 def test_adapters_are_folders(tmp_path: Path) -> None:
     words = ("--launch", "mlx-lm", "--scenario", "adapter-scale", "--max-steps", "30")
     run = stalefuzz("run", *words, "--seed", "1", "--time", "300s", folder=tmp_path, patience_s=PATIENCE_S, env=mlx())

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from installed import sglang
 from running import stalefuzz
+from somebody_else import somebody_else
+
+from fuzzer.flight import Flight, counter
+from fuzzer.models.hf_folders import hf_folders
+from fuzzer.models.hf_tiny import AdapterLayout
+from fuzzer.options import ServerOptions
+from fuzzer.servers.protocol import Request
+from fuzzer.servers.sglang_engine import SglangInstallation
+from fuzzer.servers.sglang_server import SglangServer, SglangSetup
+from scenarios.operations import Operation, ReloadWeights, Sleep
 
 pytestmark = pytest.mark.sglang
 TIME = ("--time", "1800s")
 PATIENCE_S = 2400.0
+SHARED = ("--engine", "sglang", "--reference", "bypass", "--max-steps", "30", "--seed", "3", *TIME)
+
+
+@pytest.fixture(scope="module")
+def sglang_url() -> Iterator[str]:
+    """An SGLang server of somebody's, which counts its requests, with a tiny model and its two adapters."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in sglang().items():
+            patch.setenv(name, value)
+        installation = SglangInstallation(ServerOptions(launch="sglang", server_flags=("--enable-metrics",)), True)
+    with installation.target() as process:
+        yield process.url
+
+
+def completes(client: httpx.Client, number: int) -> httpx.Response:
+    asked = {"input_ids": [5 + number % 900, *range(40, 80)], "sampling_params": {"max_new_tokens": 1}}
+    return client.post("/generate", json=asked)
 
 
 def test_a_tenant_key_spelled_like_an_adapter_reaches_its_entries(tmp_path: Path) -> None:
@@ -29,3 +58,74 @@ def test_a_plain_model_without_adapters_is_clean(tmp_path: Path) -> None:
     run = stalefuzz("run", *words, *TIME, folder=tmp_path, patience_s=PATIENCE_S, env=sglang())
     assert run.status == 0, run.said
     assert run.record["reuse"]["hits"] > 20
+
+
+def test_requests_of_others_are_counted(sglang_url: str, tmp_path: Path) -> None:
+    (tmp_path / "crowded").mkdir()
+    with somebody_else(sglang_url, completes):
+        crowded = stalefuzz("run", "--target", sglang_url, *SHARED, folder=tmp_path / "crowded", patience_s=PATIENCE_S)
+    quiet = stalefuzz("run", "--target", sglang_url, *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
+    assert (crowded.status, quiet.status) == (0, 0), crowded.said + quiet.said
+    assert crowded.record["others"]["work"] > 0
+    nobody = {"requests": 0, "work": 0, "unit": "requests", "changes": {}}
+    assert quiet.record["others"] == {"told_by": "/metrics", **nobody}
+
+
+def test_adapters_that_others_reload_are_no_bug_of_the_server(sglang_url: str, tmp_path: Path) -> None:
+    with httpx.Client(base_url=sglang_url) as client:
+        folders = [adapter["lora_path"] for adapter in client.get("/server_info").json()["lora_paths"]]
+
+    def reloads(client: httpx.Client, number: int) -> httpx.Response:
+        # Either may be refused: a request that names an adapter which was unloaded loads it again.
+        client.post("/unload_lora_adapter", json={"lora_name": "a"})
+        client.post("/load_lora_adapter", json={"lora_name": "a", "lora_path": folders[number % 2]})
+        return client.get("/model_info")
+
+    with somebody_else(sglang_url, reloads):
+        run = stalefuzz("run", "--target", sglang_url, *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
+    assert run.record["findings"] == []
+    assert run.record["others"]["changes"]["the folder of a"] > 0
+
+
+ASKED = Request(tuple(range(10, 90)), 2)
+LONG = Request(tuple(range(100, 180)), 400)
+
+
+@pytest.fixture
+def server(sglang_url: str) -> Iterator[SglangServer]:
+    """The same server to somebody who may do anything with it."""
+    folders = hf_folders(ServerOptions(), AdapterLayout.PEFT, "sglang")
+    weights = tuple(str(path) for path in folders.weights)
+    setup = SglangSetup(vocabulary=folders.vocabulary, weights=weights, admin=True, sleeps=True)
+    server = SglangServer(sglang_url, setup)
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("operation", [Sleep(), ReloadWeights(0)])
+@pytest.mark.parametrize("leaving", ["nothing", "one running", "one aborted"])
+def test_what_it_was_told_to_forget_is_forgotten(server: SglangServer, operation: Operation, leaving: str) -> None:
+    """Whatever runs meanwhile: the scheduler refuses to forget, or dies, while it has requests."""
+    server.perform(operation)
+    cold, hit = server.complete(ASKED), server.complete(ASKED)
+    flight = Flight(server, LONG, counter()) if leaving != "nothing" else None
+    if flight is not None:
+        flight.await_tokens(2)
+    if flight is not None and leaving == "one aborted":
+        flight.abort()
+    server.perform(operation)
+    again = server.complete(ASKED)
+    if flight is not None:
+        flight.join()
+    assert [cold.reused, hit.reused, again.reused] == [0, len(ASKED.prompt) - 1, 0]
+    assert again.tokens == cold.tokens
+
+
+def test_other_weights_answer_otherwise_and_reuse_nothing(server: SglangServer) -> None:
+    first = server.complete(ASKED)
+    server.perform(ReloadWeights(1))
+    other, hit = server.complete(ASKED), server.complete(ASKED)
+    server.perform(ReloadWeights(0))
+    back = server.complete(ASKED)
+    assert (other.reused, hit.reused, back.reused) == (0, len(ASKED.prompt) - 1, 0)
+    assert first.tokens == back.tokens != other.tokens

@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from installed import vllm, vllm_with_the_reload_bug
 from running import stalefuzz
+from somebody_else import somebody_else
 
+from fuzzer.models.hf_folders import hf_folders
+from fuzzer.models.hf_tiny import AdapterLayout
 from fuzzer.options import ServerOptions
 from fuzzer.servers.protocol import Request
 from fuzzer.servers.vllm_engine import VllmInstallation
-from scenarios.operations import Sleep
+from fuzzer.servers.vllm_server import VllmServer, VllmSetup
+from scenarios.operations import Flush, ReloadWeights, Sleep
 
 pytestmark = pytest.mark.vllm
 TIME = ("--time", "1800s")
 PATIENCE_S = 2400.0
+SHARED = ("--engine", "vllm", "--reference", "bypass", "--max-steps", "30", "--seed", "3", *TIME)
+TROPHIES = Path(__file__).parents[2] / ".github" / "trophies"
+PROFILE = """
+[[profile]]
+name = "vllm-by-profile"
+always = {ignore_eos = true}
+bypass = {cache_salt = "{fresh}"}
+salt = "cache_salt"
+adapter-models = true
+"""
+
+
+@pytest.fixture(scope="module")
+def vllm_url() -> Iterator[str]:
+    """A vLLM server of somebody's, a tiny model and its two adapters on it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in vllm().items():
+            patch.setenv(name, value)
+        installation = VllmInstallation(ServerOptions(launch="vllm"), True)
+    with installation.target() as process:
+        yield process.url
+
+
+def completes(client: httpx.Client, number: int) -> httpx.Response:
+    prompt = [5 + number % 900, *range(40, 80)]
+    return client.post("/v1/completions", json={"model": "base", "prompt": prompt, "max_tokens": 1, "temperature": 0})
 
 
 def test_a_reloaded_adapter_answers_with_the_blocks_of_the_old_one(tmp_path: Path) -> None:
@@ -39,16 +71,95 @@ def test_a_plain_model_without_adapters_is_clean(tmp_path: Path) -> None:
     assert run.record["target"]["capabilities"]["block"] == 32
 
 
-def test_a_server_that_slept_has_forgotten_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in vllm().items():
-        monkeypatch.setenv(name, value)
-    installation = VllmInstallation(ServerOptions(launch="vllm", adapters=()), True)
-    with installation.target() as process:
-        server = installation.connect(process.url)
-        asked = Request(tuple(range(10, 90)), 2)
-        cold, hit = server.complete(asked), server.complete(asked)
-        server.perform(Sleep())
-        woken, again = server.complete(asked), server.complete(asked)
-        server.close()
+def test_a_hybrid_is_clean(tmp_path: Path) -> None:
+    """State-space layers beside attention: what is reused are states, kept at the ends of blocks."""
+    words = ("--launch", "vllm", "--tiny", "granite", "--adapter", "none", "--scenario", "plain", "--max-steps", "60")
+    run = stalefuzz("run", *words, "--seed", "1", *TIME, folder=tmp_path, patience_s=PATIENCE_S, env=vllm())
+    assert run.status == 0, run.said
+    assert run.record["reuse"]["hits"] > 3
+    assert run.record["target"]["capabilities"]["recurrent"]
+
+
+@pytest.mark.parametrize("adapters", [(), ("--adapter", "a", "--adapter", "b")])
+def test_a_profile_is_enough_for_it(vllm_url: str, tmp_path: Path, adapters: tuple[str, ...]) -> None:
+    """Its OpenAI route and one field: hits are witnessed there, and answers under a fresh salt are the same."""
+    (tmp_path / "stalefuzz.toml").write_text(PROFILE)
+    words = ("--config", "stalefuzz.toml", "--target", vllm_url, "--engine", "vllm-by-profile", *adapters)
+    run = stalefuzz("run", *words, "--max-steps", "150", "--seed", "1", *TIME, folder=tmp_path, patience_s=PATIENCE_S)
+    assert run.status == 0, run.said
+    assert run.record["reference"]["mode"] == "bypass"
+    assert run.record["reuse"]["hits"] > 10
+    capabilities = run.record["target"]["capabilities"]
+    assert (capabilities["block"], capabilities["top_logprobs"]) == (32, 20)
+    assert capabilities["adapters"] == len(adapters) // 2
+
+
+def test_requests_of_others_are_counted(vllm_url: str, tmp_path: Path) -> None:
+    (tmp_path / "crowded").mkdir()
+    with somebody_else(vllm_url, completes):
+        crowded = stalefuzz("run", "--target", vllm_url, *SHARED, folder=tmp_path / "crowded", patience_s=PATIENCE_S)
+    quiet = stalefuzz("run", "--target", vllm_url, *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
+    assert (crowded.status, quiet.status) == (0, 0), crowded.said + quiet.said
+    assert crowded.record["others"]["work"] > 0
+    nobody = {"requests": 0, "work": 0, "unit": "requests", "changes": {}}
+    assert quiet.record["others"] == {"told_by": "/metrics", **nobody}
+
+
+def test_adapters_that_others_reload_are_no_bug_of_the_server(vllm_url: str, tmp_path: Path) -> None:
+    with httpx.Client(base_url=vllm_url) as client:
+        folders = [card["root"] for card in client.get("/v1/models").json()["data"] if card["parent"]]
+
+    def reloads(client: httpx.Client, number: int) -> httpx.Response:
+        adapter = {"lora_name": "a", "lora_path": folders[number % 2], "load_inplace": True}
+        return client.post("/v1/load_lora_adapter", json=adapter)
+
+    with somebody_else(vllm_url, reloads):
+        run = stalefuzz("run", "--target", vllm_url, *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
+    assert run.record["findings"] == []
+    assert run.record["others"]["changes"]["the folder of a"] > 0
+
+
+def test_findings_of_llama_server_are_replayed(tmp_path: Path) -> None:
+    """One plan, two engines; what sets global scales needs what vLLM has not."""
+    files = [TROPHIES / f"llama.cpp-{name}.json" for name in ("30129", "26207")]
+    replayed = stalefuzz("replay", *files, "--launch", "vllm", folder=tmp_path, patience_s=PATIENCE_S, env=vllm())
+    fixed, error = replayed.stdout.splitlines()
+    assert fixed.startswith("FIXED"), replayed.said
+    assert "lawful reuse of" in fixed
+    assert error.startswith("ERROR"), replayed.said
+    assert "needs what this server cannot do: set_scales" in error
+
+
+@pytest.fixture
+def server(vllm_url: str) -> Iterator[VllmServer]:
+    """The same server to somebody who may do anything with it."""
+    folders = hf_folders(ServerOptions(), AdapterLayout.PEFT, "vllm")
+    weights = tuple(str(path) for path in folders.weights)
+    setup = VllmSetup(vocabulary=folders.vocabulary, weights=weights, forgets=True, admin=True, sleeps=True)
+    server = VllmServer(vllm_url, setup)
+    server.perform(Flush())
+    yield server
+    server.close()
+
+
+ASKED = Request(tuple(range(10, 90)), 2)
+
+
+def test_a_server_that_slept_has_forgotten_every_block(server: VllmServer) -> None:
+    cold, hit = server.complete(ASKED), server.complete(ASKED)
+    server.perform(Sleep())
+    woken, again = server.complete(ASKED), server.complete(ASKED)
     assert [answer.reused for answer in (cold, hit, woken, again)] == [0, 64, 0, 64]
     assert woken.positions == cold.positions
+
+
+def test_other_weights_answer_otherwise_and_reuse_nothing(server: VllmServer) -> None:
+    first = server.complete(ASKED)
+    server.perform(ReloadWeights(1))
+    other, hit = server.complete(ASKED), server.complete(ASKED)
+    server.perform(ReloadWeights(0))
+    back = server.complete(ASKED)
+    assert [answer.reused for answer in (first, other, hit, back)] == [0, 0, 64, 0]
+    assert first.positions == back.positions
+    assert other.positions == hit.positions
+    assert other.tokens != first.tokens

@@ -28,7 +28,7 @@ def digests(folder: Path) -> list[str]:
     return [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
-@pytest.mark.parametrize("name", ["dense", "swa", "chunked"])
+@pytest.mark.parametrize("name", ["dense", "swa", "chunked", "granite"])
 def test_the_same_bytes_every_time(name: str, tmp_path: Path) -> None:
     for cache in ("one", "two"):
         tiny_folder(name, AdapterLayout.MLX, "mlx-lm", cache=tmp_path / cache)
@@ -44,6 +44,14 @@ def test_one_code_point_a_token(tmp_path: Path) -> None:
     assert len(tokenizer["model"]["vocab"]) == config["vocab_size"]
     assert tokenizer["model"]["merges"] == []
     assert tokenizer["normalizer"] is tokenizer["pre_tokenizer"] is None
+
+
+def test_other_weights_of_one_architecture(tmp_path: Path) -> None:
+    model = tiny_folder("dense", AdapterLayout.PEFT, "vllm", cache=tmp_path)
+    first, other = (folder / "model.safetensors" for folder in (model.path, model.other_weights))
+    assert header(first) == header(other)
+    assert first.read_bytes() != other.read_bytes()
+    assert (model.path / "config.json").read_bytes() == (model.other_weights / "config.json").read_bytes()
 
 
 def test_an_adapter_in_both_layouts(tmp_path: Path) -> None:
