@@ -118,6 +118,8 @@ class Differential:
             # On the same server, the next plan must not meet these requests half-way.
             wait((leg,))
         ours = self._without_lost(ours)
+        if ours.unrestored is not None:
+            self.target.unrestored(ours.unrestored)
         self.counts.target += sum(1 for step in ours.steps if step.prompt)
         return Pending(self, plan, ours, leg, disturbed=self.target.company.look())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 
 import msgspec
 
@@ -100,15 +99,18 @@ class _Execution:
         except ServerFailure as failure:
             self._steps.append(Step(outcome=Failure(str(failure), dead=True)))
         trace = Trace(self._landed())
-        if trace.lost is None:
-            self._restore()
-        return trace
+        return trace if trace.lost is not None else msgspec.structs.replace(trace, unrestored=self._restore())
 
-    def _restore(self) -> None:
-        """Bring back the first versions of adapters and weights, which the next plan relies on."""
-        with suppress(RequestRefused, ServerFailure):
+    def _restore(self) -> str | None:
+        """Bring back the first versions of adapters and weights, which later plans rely on; gives why not, if so."""
+        try:
             for operation in changed_versions(self._plan):
                 self._server.perform(operation)
+        except RequestRefused as refusal:
+            return refusal.reason
+        except ServerFailure as failure:
+            return str(failure)
+        return None
 
     def _step(self, at: int, operation: Operation) -> Step:
         match operation:

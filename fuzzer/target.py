@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from fuzzer.company import Company
-from fuzzer.errors import ServerFailure
+from fuzzer.errors import CannotJudge, ServerFailure
 from fuzzer.roots import RootPool
 from fuzzer.servers.protocol import Server
 from oracles.observations import Failure
@@ -76,6 +76,7 @@ class Target:
         self._notice = notice
         self.company = company or Company()
         self._lost = False
+        self._unrestored: str | None = None
         self.url = url
         self.lives = 1
         self.server = connect(process.url if process is not None else url)
@@ -98,13 +99,19 @@ class Target:
             return failure
         return Failure(f"no answer: {self._process.ending()}", dead=True, log=self._process.log_tail(_LAST_LINES))
 
+    def unrestored(self, why: str) -> None:
+        """Note that a plan left other versions than it met: no later plan may run on them."""
+        self._unrestored = why
+
     def prepare(self, roots: int) -> None:
         """Restart a server of ours that has died or hung, or that has fewer unused root tokens than ``roots``.
 
-        Raises CannotJudge where a server that is not ours has gone.
+        Raises CannotJudge where a server that is not ours has gone, or was left with other versions.
         """
         if self._lost or self.dead:
             self._recover()
+        elif self._unrestored is not None:
+            self._start_over(self._unrestored)
         elif self.ours and self.roots.left < roots:
             self.restart()
 
@@ -119,11 +126,19 @@ class Target:
         self._notice(Mishap(f"the target {when} ({self._process.ending()}) and is started again", in_a_plan))
         self.restart()
 
+    def _start_over(self, why: str) -> None:
+        said = f"the target could not be given back its first adapters or weights ({why})"
+        if self._process is None:
+            raise CannotJudge(said)
+        self._notice(Mishap(f"{said} and is started again"))
+        self.restart()
+
     def restart(self) -> None:
         """A new life: nothing cached, every root token unused. Does nothing to a server that is not ours."""
         if self._process is None:
             return
         self.lives += 1
+        self._unrestored = None
         self.server.close()
         self._process.restart()
         self.server = self._connect(self._process.url)

@@ -98,6 +98,8 @@ class Trace(msgspec.Struct, frozen=True):
     """What a plan's run gave back: one step for each operation, up to the one in which the server died."""
 
     steps: Sequence[Step]
+    unrestored: str | None = None
+    """Why the first versions that later plans rely on could not be brought back; None where they were."""
 
     @property
     def observations(self) -> list[Observation]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from running import llama_server
 
+from fuzzer.errors import CannotJudge
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.llama_server import LlamaServer
 from fuzzer.target import Mishap, Target
@@ -59,4 +60,25 @@ def test_first_tokens_that_run_out_are_no_mishap(server: LaunchedServer) -> None
     target.prepare(2)
     assert (target.lives, told) == (2, [])
     assert target.roots.left == target.server.capabilities.space.count
+    target.server.close()
+
+
+def test_versions_that_could_not_be_brought_back_end_that_life(server: LaunchedServer) -> None:
+    told: list[Mishap] = []
+    target = Target(LlamaServer, process=server, notice=told.append)
+    target.unrestored("no such adapter")
+    target.prepare(1)
+    said = "the target could not be given back its first adapters or weights (no such adapter)"
+    assert told == [Mishap(f"{said} and is started again")]
+    target.prepare(1)
+    assert (target.lives, len(told)) == (2, 1)
+    target.server.close()
+
+
+def test_nothing_more_runs_on_a_server_of_the_users_that_was_left_with_other_versions(server: LaunchedServer) -> None:
+    target = Target(LlamaServer, url=server.url)
+    target.unrestored("no such adapter")
+    for _ in range(2):
+        with pytest.raises(CannotJudge, match=r"first adapters or weights \(no such adapter\)"):
+            target.prepare(1)
     target.server.close()

@@ -13,14 +13,14 @@ from zoo_sequences import words
 from zoo_server import serving, wait_for_running
 
 from fuzzer.execution import Roots, run_plan
-from fuzzer.servers.protocol import Request
+from fuzzer.servers.protocol import Request, RequestRefused
 from fuzzer.servers.vllm_server import VllmServer, VllmSetup
 from fuzzer.zoo.settings import Flavour, Settings
 from oracles.judgement import judge
 from oracles.noise import Noise
 from oracles.observations import Failure, Observation, Position, with_outcome
 from scenarios.environment import Environment
-from scenarios.operations import Complete, Sleep, Unload
+from scenarios.operations import Complete, Operation, Reload, Sleep, Unload
 from scenarios.plans import Plan
 
 P = list(words("P", 40))
@@ -177,3 +177,26 @@ def test_what_follows_a_refused_reload_is_not_judged(client: httpx.Client) -> No
     assert (asked.environment, after.environment) == (Environment(), None)
     other = with_outcome(trace, 2, Observation([Position(1, [])]))
     assert judge(trace, other, Noise(())) == []
+
+
+def test_a_plan_says_that_it_could_not_bring_back_the_first_versions(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next plan would be held to weights that the server does not have."""
+    adapter = {"lora_name": "a", "lora_path": "first"}
+    client.post("/v1/load_lora_adapter", json=adapter).raise_for_status()
+    server = VllmServer(str(client.base_url), VllmSetup(vocabulary=2048, admin=True, paths=("first", "second")))
+    plan = Plan((Complete(prompt=path(0)), Reload(0, 1)))
+    assert run_plan(server, plan, Roots((9,))).unrestored is None
+    perform = server.perform
+
+    def refusing(operation: Operation) -> int | None:
+        if operation == Reload(0, 0):
+            raise RequestRefused("no such path")
+        return perform(operation)
+
+    monkeypatch.setattr(server, "perform", refusing)
+    trace = run_plan(server, plan, Roots((10,)))
+    assert [isinstance(step.outcome, Failure) for step in trace.steps] == [False, False]
+    assert trace.unrestored == "no such path"
+    server.close()
