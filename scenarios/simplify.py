@@ -7,8 +7,7 @@ then alone: alone, each would break the relation that the bug needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -17,29 +16,11 @@ from scenarios.environment import AdapterScale, Environment
 from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Other, Sampling, SetScales, Start
 from scenarios.plans import Plan, changed, replaced, requests, with_prompt, without
 from scenarios.prompts import Prompt, Segment
+from scenarios.simpler_numbers import GENEROUS, Aspect, Candidates, Dial, Steps, fewer_tokens, shorter_segments
 from scenarios.simpler_values import simpler_spellings, simpler_than, swapped
 
-Candidates = Iterator[Plan]
-
-
-class Dial(msgspec.Struct, frozen=True):
-    """A number in a plan that can be lowered: what it is, the least that it may be, the plan with another in its place.
-
-    Where neither the least nor one less shows the bug, nothing in between is tried: numbers that matter are edges.
-    """
-
-    value: int
-    at: Callable[[int], Plan]
-    least: int = 1
-
-    def ends(self) -> Candidates:
-        """The least first, then one less."""
-        ends = dict.fromkeys((self.least, self.value - 1))
-        yield from (self.at(number) for number in ends if self.least <= number < self.value)
-
-
-Steps = Iterator[Plan | Dial]
-Aspect = Callable[[Plan], Steps]
+_STAND_IN_LENGTHS = (GENEROUS, 1, 2, 3, 4, 6, GENEROUS // 2)
+"""Of a request that stands in for another task: long, or as short as a checkpoint near its end may need it."""
 
 
 def candidates(plan: Plan, aspects: Iterable[Aspect] | None = None) -> Candidates:
@@ -50,20 +31,6 @@ def candidates(plan: Plan, aspects: Iterable[Aspect] | None = None) -> Candidate
                 yield from step.ends()
             else:
                 yield step
-
-
-GENEROUS = 24
-"""Segment length at which a plan is searched for operations that can go: long enough for every cache to bother."""
-_STAND_IN_LENGTHS = (GENEROUS, 1, 2, 3, 4, 6, GENEROUS // 2)
-"""Of a request that stands in for another task: long, or as short as a checkpoint near its end may need it."""
-LASTING = 48
-"""Tokens of an answer that others are to run beside: a tiny model decodes a token in a tenth of a millisecond."""
-
-
-def generous(plan: Plan) -> Plan:
-    """The plan with all segments at one generous length and one token an answer; what others run beside lasts."""
-    length = max((segment.length for _, segment in _lasting(plan)), default=0)
-    return changed(plan, lambda request: _stretch(request, max(GENEROUS, length)))
 
 
 def fewer_operations(plan: Plan) -> Candidates:
@@ -163,38 +130,6 @@ def simpler_paths(plan: Plan) -> Candidates:
                 yield replaced(plan, at, with_prompt(request, earlier))
 
 
-def fewer_tokens(plan: Plan) -> Steps:
-    """Ask for less: one token everywhere, then fewer of each; await fewer.
-
-    But not of a request that others run beside. How long it lasts is no value that a bug depends on, and the shorter it
-    is, the more luck the overlap needs.
-    """
-    if any(_ask_once(request) != request for _, request in requests(plan)):
-        yield changed(plan, _ask_once)
-    last = max((at for at, _ in requests(plan)), default=-1)
-    for at, operation in enumerate(plan.operations):
-        if isinstance(operation, (Complete, Await)) or (isinstance(operation, Start) and at == last):
-            yield Dial(operation.tokens, partial(_asking, plan, at, operation))
-
-
-def _asking(plan: Plan, at: int, operation: Complete | Start | Await, tokens: int) -> Plan:
-    return replaced(plan, at, msgspec.structs.replace(operation, tokens=tokens))
-
-
-def shorter_segments(plan: Plan) -> Steps:
-    """Lower lengths: all at once, each segment wherever it stands, then each segment of each request alone.
-
-    But not those that others run beside: see ``fewer_tokens``.
-    """
-    lasting = _lasting(plan)
-    segments = [one for one in dict.fromkeys(_segments(plan)) if one not in lasting]
-    longest = max((segment.length for _, segment in segments), default=1)
-    yield Dial(longest, lambda most: changed(plan, lambda request: _cut(request, most, lasting)))
-    for root, segment in segments:
-        yield Dial(segment.length, partial(_resegmented, plan, root, segment))
-    yield from _shorter_alone(plan, lasting)
-
-
 ASPECTS: tuple[Aspect, ...] = (
     fewer_operations,
     named_scales,
@@ -206,39 +141,6 @@ ASPECTS: tuple[Aspect, ...] = (
     shorter_segments,
 )
 """In the order in which they are tried: operations first, lengths last."""
-
-
-def _lasting(plan: Plan) -> Collection[tuple[int, Segment]]:
-    """Roots and segments of prompts that others are asked beside: those of requests started before the last one."""
-    asked = list(requests(plan))
-    return {
-        (request.prompt.root, segment)
-        for _, request in asked[:-1]
-        if isinstance(request, Start)
-        for segment in request.prompt.segments
-    }
-
-
-def _shorter_alone(plan: Plan, lasting: Collection[tuple[int, Segment]]) -> Iterator[Dial]:
-    for at, request in requests(plan):
-        for where, segment in enumerate(request.prompt.segments):
-            if (request.prompt.root, segment) not in lasting:
-                yield Dial(segment.length, partial(_with_length, plan, at, where))
-        yield Dial(request.prompt.answer, partial(_with_answer, plan, at), least=0)
-
-
-def _with_length(plan: Plan, at: int, where: int, length: int) -> Plan:
-    request = plan.operations[at]
-    assert isinstance(request, (Complete, Start))
-    segments = list(request.prompt.segments)
-    segments[where] = Segment(segments[where].name, length)
-    return replaced(plan, at, _with_segments(request, tuple(segments)))
-
-
-def _with_answer(plan: Plan, at: int, answer: int) -> Plan:
-    request = plan.operations[at]
-    assert isinstance(request, (Complete, Start))
-    return replaced(plan, at, with_prompt(request, msgspec.structs.replace(request.prompt, answer=answer)))
 
 
 def _serial(plan: Plan, steps: set[int]) -> Plan:
@@ -361,47 +263,6 @@ def _told(plan: Plan, prompt: Prompt) -> Prompt:
 
 def _shares_root(plan: Plan, step: int, prompt: Prompt) -> bool:
     return any(at != step and request.prompt.root == prompt.root for at, request in requests(plan))
-
-
-def _segments(plan: Plan) -> Iterator[tuple[int, Segment]]:
-    for _, request in requests(plan):
-        yield from ((request.prompt.root, segment) for segment in request.prompt.segments)
-
-
-def _with_segments(request: Complete | Start, segments: tuple[Segment, ...]) -> Complete | Start:
-    return with_prompt(request, msgspec.structs.replace(request.prompt, segments=segments))
-
-
-def _stretch(request: Complete | Start, length: int) -> Operation:
-    segments = tuple(Segment(segment.name, length) for segment in request.prompt.segments)
-    stretched = _with_segments(request, segments)
-    return _ask(stretched, max(LASTING, request.tokens) if isinstance(request, Start) else 1)
-
-
-def _cut(request: Complete | Start, most: int, lasting: Collection[tuple[int, Segment]]) -> Operation:
-    segments = tuple(
-        segment if (request.prompt.root, segment) in lasting else Segment(segment.name, min(segment.length, most))
-        for segment in request.prompt.segments
-    )
-    return _with_segments(request, segments)
-
-
-def _resegmented(plan: Plan, root: int, old: Segment, length: int) -> Plan:
-    return changed(plan, lambda request: _resegment(request, root, old, Segment(old.name, length)))
-
-
-def _resegment(request: Complete | Start, root: int, old: Segment, new: Segment) -> Operation:
-    if request.prompt.root != root:
-        return request
-    return _with_segments(request, tuple(new if segment == old else segment for segment in request.prompt.segments))
-
-
-def _ask(request: Complete | Start, tokens: int) -> Operation:
-    return msgspec.structs.replace(request, tokens=tokens)
-
-
-def _ask_once(request: Complete | Start) -> Operation:
-    return request if isinstance(request, Start) else _ask(request, 1)
 
 
 def _respell(

@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
-from fuzzer.differential import Differential, Outcome
-from fuzzer.errors import CannotJudge, ServerFailure
-from fuzzer.servers.protocol import RequestRefused
+from fuzzer.differential import Differential
+from fuzzer.errors import CannotJudge
 from fuzzer.target import Target
 from oracles.arms import alone
 from oracles.evidence import Arm
-from scenarios.operations import Erase
 from scenarios.plans import Plan
 
 StartTarget = Callable[[tuple[str, ...]], Target]
@@ -33,20 +31,6 @@ class Lab:
     def has_fresh(self) -> bool:
         """Whether a fresh target is a process of its own."""
         return self._start is not None
-
-    def emptied(self, plan: Plan) -> Outcome:
-        """Run a plan on the live target, its slots emptied where it offers that: nearly as good as a fresh one.
-
-        What was left there by the plan before would else be blamed on this one.
-        """
-        self.live.target.prepare(plan.roots + plan.fillers)
-        server = self.live.target.server
-        slots = range(server.capabilities.slots) if "erase" in server.capabilities.operations else ()
-        # A server that is lost is found to be so when the plan is run.
-        with suppress(RequestRefused, ServerFailure):
-            for slot in slots:
-                server.perform(Erase(slot))
-        return self.live.run(plan)
 
     def expect(self, count: int) -> None:
         """Begin to start targets that will be asked for soon; a start costs more than a plan."""

@@ -13,7 +13,7 @@ from fuzzer.triage.reduce import Reduction
 from fuzzer.triage.trials import HALF, ONCE, Run, Trials, trials_of, tried, wrong_step
 from oracles.judgement import Oracle
 from scenarios.plans import Plan, joined
-from scenarios.simplify import generous
+from scenarios.simpler_numbers import generous
 
 _HISTORY_STEPS = (1, 8, 64, 2000)
 _SPARES = 2
@@ -116,17 +116,11 @@ def _ways(plan: Plan) -> list[Plan]:
 
 
 def _recurring(lab: Lab, plan: Plan, oracle: Oracle, out_of_time: Callable[[], bool]) -> Recurrence | None:
-    if not plan.overlaps and (found := _recurring_by(lab.emptied, lab, plan, oracle, out_of_time)) is not None:
-        return found
-    return _recurring_by(lab.live.run, lab, plan, oracle, out_of_time)
-
-
-def _recurring_by(run: Run, lab: Lab, plan: Plan, oracle: Oracle, out_of_time: Callable[[], bool]) -> Recurrence | None:
     shown: Outcome | None = None
 
     def shows() -> bool:
         nonlocal shown
-        again = run(plan)
+        again = lab.live.run(plan)
         found = wrong_step(again, oracle) is not None
         shown = again if found else shown
         return found
@@ -134,7 +128,7 @@ def _recurring_by(run: Run, lab: Lab, plan: Plan, oracle: Oracle, out_of_time: C
     trials = trials_of(plan, shows)
     if trials is None or shown is None:
         return None
-    return Recurrence(lab.live.counts, run, shown, oracle, trials, out_of_time)
+    return Recurrence(lab.live.counts, lab.live.run, shown, oracle, trials, out_of_time)
 
 
 def after_history(
@@ -147,9 +141,7 @@ def after_history(
             return None
         again = on_fresh(lab, joined([*history[-count:], outcome.plan]))
         if wrong_step(again, oracle) is not None:
-            quick = _recurring_by(lab.emptied, lab, again.plan, oracle, out_of_time)
-            slow = Recurrence(lab.live.counts, partial(on_fresh, lab), again, oracle, ONCE, out_of_time, fresh=True)
-            return quick or slow
+            return Recurrence(lab.live.counts, partial(on_fresh, lab), again, oracle, ONCE, out_of_time, fresh=True)
         if count >= len(history):
             return None
     return None
@@ -157,7 +149,7 @@ def after_history(
 
 def on_both(lab: Lab, plan: Plan) -> Outcome:
     """Run a plan on the live target, which is quick, and again on a fresh one if it shows something there."""
-    outcome = lab.emptied(plan)
+    outcome = lab.live.run(plan)
     return on_fresh(lab, plan) if outcome.suspects else outcome
 
 

@@ -12,7 +12,8 @@ from itertools import islice
 from scenarios.entitlement import self_contained
 from scenarios.operations import Abort, Join, Start
 from scenarios.plans import Plan, compact, without
-from scenarios.simplify import ASPECTS, Aspect, Dial, generous, shorter_segments
+from scenarios.simpler_numbers import Aspect, Dial, generous, shorter_segments
+from scenarios.simplify import ASPECTS
 
 Shows = Callable[[Plan], int | None]
 """Runs a plan; the index of the step that is wrong in the way under reduction, or None."""

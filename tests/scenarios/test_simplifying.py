@@ -9,21 +9,8 @@ from making import ask, asked, at_scales, path, plan_of, plans
 from scenarios.operations import Abort, Complete, SetScales, Start
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt, Segment
-from scenarios.simplify import (
-    ASPECTS,
-    GENEROUS,
-    LASTING,
-    Aspect,
-    Dial,
-    candidates,
-    fewer_operations,
-    fewer_tokens,
-    generous,
-    named_scales,
-    shorter_segments,
-    simpler_paths,
-    simpler_scales,
-)
+from scenarios.simpler_numbers import GENEROUS, LASTING, Aspect, Dial, fewer_tokens, generous, shorter_segments
+from scenarios.simplify import ASPECTS, candidates, fewer_operations, named_scales, simpler_paths, simpler_scales
 
 P, Q = path(0, ("a", 5)), path(1, ("a", 5))
 
