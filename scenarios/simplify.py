@@ -13,7 +13,20 @@ import msgspec
 
 from scenarios.entitlement import entitlements
 from scenarios.environment import AdapterScale, Environment
-from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Other, Sampling, SetScales, Start
+from scenarios.operations import (
+    Abort,
+    Await,
+    Complete,
+    Evict,
+    Join,
+    Operation,
+    Other,
+    Reload,
+    Sampling,
+    SetScales,
+    Start,
+    Unload,
+)
 from scenarios.plans import Plan, changed, replaced, requests, with_prompt, without
 from scenarios.prompts import Prompt, Segment
 from scenarios.simpler_numbers import GENEROUS, Aspect, Candidates, Dial, Steps, fewer_tokens, shorter_segments
@@ -76,7 +89,8 @@ def _named(operation: Operation, environment: Environment | None, adapters: set[
 def plainer_requests(plan: Plan) -> Steps:
     """Without pins, sampling variants and salts: everywhere, then one by one; fewer and shorter fillers.
 
-    Then plain requests in place of other tasks and of single fillers: what shows with those is the same bug.
+    Then plain requests in place of other tasks and of single fillers, and weights loaded over an adapter in place of an
+    adapter unloaded and loaded again: what shows with those is the same bug.
     """
     for plainer in (_unpinned, _plain, _unsalted):
         everywhere = changed(plan, plainer)
@@ -89,6 +103,8 @@ def plainer_requests(plan: Plan) -> Steps:
     for at, operation in enumerate(plan.operations):
         if isinstance(operation, Other) or (isinstance(operation, Evict) and operation.requests == 1):
             yield from (replaced(plan, at, plain) for plain in _plain_requests(plan))
+        if isinstance(operation, Unload):
+            yield replaced(plan, at, Reload(operation.adapter, operation.version))
 
 
 def simpler_scales(plan: Plan) -> Candidates:

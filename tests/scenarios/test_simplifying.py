@@ -6,11 +6,19 @@ import pytest
 from hypothesis import given
 from making import ask, asked, at_scales, path, plan_of, plans
 
-from scenarios.operations import Abort, Complete, SetScales, Start
+from scenarios.operations import Abort, Complete, Reload, SetScales, Start, Unload
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt, Segment
 from scenarios.simpler_numbers import GENEROUS, LASTING, Aspect, Dial, fewer_tokens, generous, shorter_segments
-from scenarios.simplify import ASPECTS, candidates, fewer_operations, named_scales, simpler_paths, simpler_scales
+from scenarios.simplify import (
+    ASPECTS,
+    candidates,
+    fewer_operations,
+    named_scales,
+    plainer_requests,
+    simpler_paths,
+    simpler_scales,
+)
 
 P, Q = path(0, ("a", 5)), path(1, ("a", 5))
 
@@ -126,3 +134,10 @@ def test_what_is_started_last_need_not_last() -> None:
 def test_a_number_is_tried_at_its_least_and_at_one_less(value: int, ends: list[int]) -> None:
     dial = Dial(value, lambda number: plan_of(ask(P, tokens=number)))
     assert [request.tokens for plan in dial.ends() for request in asked(plan)] == ends
+
+
+def test_weights_are_loaded_over_an_adapter_rather_than_after_it_was_unloaded() -> None:
+    plan = plan_of(ask(P), Unload(0, 1), ask(P))
+    assert plan_of(ask(P), Reload(0, 1), ask(P)) in list(candidates(plan, [plainer_requests]))
+    over = plan_of(ask(P), Reload(0, 1), ask(P))
+    assert all(Unload(0, 1) not in simpler.operations for simpler in candidates(over))
