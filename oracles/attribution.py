@@ -18,7 +18,7 @@ from oracles.observations import Trace
 from scenarios.entitlement import entitlements
 from scenarios.environment import Environment
 from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Other, Sampling, Start, kind
-from scenarios.plans import Plan, compact, replaced, requests, with_prompt, without
+from scenarios.plans import Plan, compact, completed, replaced, requests, with_prompt, without
 from scenarios.prompts import Prompt, Segment, common_prefix
 
 
@@ -187,8 +187,7 @@ def _asks(operation: Operation) -> bool:
 def _plain(operation: Operation) -> Complete:
     """A request sent, awaited and left to the slot that the server chooses."""
     assert isinstance(operation, (Complete, Start))
-    fields = {field: getattr(operation, field) for field in operation.__struct_fields__}
-    return Complete(**fields | {"slot": None})
+    return msgspec.structs.replace(completed(operation), slot=None)
 
 
 def relation(donor: Sequence[int], wrong: Sequence[int]) -> Element | None:

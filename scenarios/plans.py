@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
@@ -84,6 +84,17 @@ def pointed(operation: Operation, moved: dict[int, int]) -> Operation:
         after = moved[operation.prompt.after]
         return with_prompt(operation, msgspec.structs.replace(operation.prompt, after=after))
     return operation
+
+
+def completed(request: Complete | Start) -> Complete:
+    """The same request sent and awaited."""
+    return Complete(**{field: getattr(request, field) for field in request.__struct_fields__})
+
+
+def ended_by(operations: Sequence[Operation], step: int) -> int | None:
+    """The step that joins or aborts the request started at ``step``; None where none does."""
+    ends = (at for at, one in enumerate(operations) if isinstance(one, (Join, Abort)) and one.of == step)
+    return next(ends, None)
 
 
 def with_prompt(request: Complete | Start, prompt: Prompt) -> Complete | Start:

@@ -49,23 +49,19 @@ def generous(plan: Plan) -> Plan:
 
 
 def fewer_tokens(plan: Plan) -> Steps:
-    """Ask for less: one token everywhere, then fewer of each; await fewer.
-
-    But not of a request that others run beside. How long it lasts is no value that a bug depends on, and the shorter it
-    is, the more luck the overlap needs.
-    """
+    """Ask for less: one token everywhere, then fewer of each; await fewer. But not of what others run beside."""
     if any(_ask_once(request) != request for _, request in requests(plan)):
         yield changed(plan, _ask_once)
-    last = max((at for at, _ in requests(plan)), default=-1)
+    beside = _started_before_others(plan)
     for at, operation in enumerate(plan.operations):
-        if isinstance(operation, (Complete, Await)) or (isinstance(operation, Start) and at == last):
+        if isinstance(operation, (Complete, Start, Await)) and at not in beside:
             yield Dial(operation.tokens, partial(_asking, plan, at, operation))
 
 
 def shorter_segments(plan: Plan) -> Steps:
     """Lower lengths: all at once, each segment wherever it stands, then each segment of each request alone.
 
-    But not those that others run beside: see ``fewer_tokens``.
+    But not those that others run beside.
     """
     lasting = _lasting(plan)
     segments = [one for one in dict.fromkeys(_segments(plan)) if one not in lasting]
@@ -80,15 +76,16 @@ def _asking(plan: Plan, at: int, operation: Complete | Start | Await, tokens: in
     return replaced(plan, at, msgspec.structs.replace(operation, tokens=tokens))
 
 
-def _lasting(plan: Plan) -> Collection[tuple[int, Segment]]:
-    """Roots and segments of prompts that others are asked beside: those of requests started before the last one."""
+def _started_before_others(plan: Plan) -> dict[int, Start]:
+    """The requests that others are asked beside, by their steps: those started before the last one."""
     asked = list(requests(plan))
-    return {
-        (request.prompt.root, segment)
-        for _, request in asked[:-1]
-        if isinstance(request, Start)
-        for segment in request.prompt.segments
-    }
+    return {at: request for at, request in asked[:-1] if isinstance(request, Start)}
+
+
+def _lasting(plan: Plan) -> Collection[tuple[int, Segment]]:
+    """Roots and segments of prompts that others are asked beside."""
+    started = _started_before_others(plan).values()
+    return {(request.prompt.root, segment) for request in started for segment in request.prompt.segments}
 
 
 def _shorter_alone(plan: Plan, lasting: Collection[tuple[int, Segment]]) -> Iterator[Dial]:

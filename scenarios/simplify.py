@@ -27,7 +27,7 @@ from scenarios.operations import (
     Start,
     Unload,
 )
-from scenarios.plans import Plan, changed, replaced, requests, with_prompt, without
+from scenarios.plans import Plan, changed, completed, replaced, requests, with_prompt, without
 from scenarios.prompts import Prompt, Segment
 from scenarios.simpler_numbers import GENEROUS, Aspect, Candidates, Dial, Steps, fewer_tokens, shorter_segments
 from scenarios.simpler_values import simpler_spellings, simpler_than, swapped
@@ -162,7 +162,7 @@ ASPECTS: tuple[Aspect, ...] = (
 def _serial(plan: Plan, steps: set[int]) -> Plan:
     """The requests started at ``steps`` sent and awaited instead; whatever waits for them or cuts them goes."""
     operations = tuple(
-        _completed(operation) if at in steps and isinstance(operation, Start) else operation
+        completed(operation) if at in steps and isinstance(operation, Start) else operation
         for at, operation in enumerate(plan.operations)
     )
     watching = [
@@ -171,10 +171,6 @@ def _serial(plan: Plan, steps: set[int]) -> Plan:
         if isinstance(operation, (Await, Join, Abort)) and operation.of in steps
     ]
     return without(msgspec.structs.replace(plan, operations=operations), watching)
-
-
-def _completed(start: Start) -> Complete:
-    return Complete(**{field: getattr(start, field) for field in start.__struct_fields__})
 
 
 def _one_by_one(plan: Plan, plainer: Callable[[Complete | Start], Operation]) -> Candidates:

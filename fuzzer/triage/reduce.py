@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from scenarios.entitlement import self_contained
-from scenarios.operations import Abort, Join, Start
-from scenarios.plans import Plan, compact, without
+from scenarios.operations import Start
+from scenarios.plans import Plan, compact, ended_by, without
 from scenarios.simpler_numbers import Aspect, Dial, generous, shorter_segments
 from scenarios.simplify import ASPECTS
 
@@ -114,8 +114,8 @@ def _answered(plan: Plan, step: int) -> int:
     """The step by which the answer to a request is there: what comes later has no part in it."""
     if not isinstance(plan.operations[step], Start):
         return step
-    waits = (at for at, one in enumerate(plan.operations) if isinstance(one, (Join, Abort)) and one.of == step)
-    return next(waits, len(plan.operations) - 1)
+    end = ended_by(plan.operations, step)
+    return len(plan.operations) - 1 if end is None else end
 
 
 def _begins(candidate: Plan, plan: Plan) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import msgspec
 
 from reports.record import FindingRecord
-from scenarios.operations import Abort, Complete, Join, Start
+from scenarios.operations import Complete, Start
+from scenarios.plans import ended_by
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -30,8 +31,8 @@ def _planned_end(finding: FindingRecord, at: int) -> int:
     """The step by which a request has ended: its own, or for a started one that of its join or abort."""
     if not isinstance(finding.plan[at], Start):
         return at
-    ends = (step for step, op in enumerate(finding.plan) if isinstance(op, (Join, Abort)) and op.of == at)
-    return next(ends, len(finding.plan))
+    end = ended_by(finding.plan, at)
+    return len(finding.plan) if end is None else end
 
 
 def beside(ran: Mapping[int, Ran], at: int) -> list[int]:
