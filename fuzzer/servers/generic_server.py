@@ -20,11 +20,14 @@ from scenarios.capabilities import Capabilities
 from scenarios.operations import Flush, Operation, Sampling
 from scenarios.prompts import TokenSpace
 
-_CONTEXT = 2048
+_CONTEXTS = (2048, 1536, 1024, 512, 256)
+"""Tokens of the longest request by preference; the longest that the server takes whole is used."""
+_ROOM = 64
+"""Tokens of a context left for the answer and for what a chat template adds."""
 _LOWEST_IDS = TokenSpace(1000, 1000)
 """Ids that every vocabulary of a real model has, and that are text there: special tokens stand at either end."""
 _LENGTHS = (80, 150, 201, 250)
-"""Of prompts asked twice: what is cached of them has no common divisor but the size of a block."""
+"""Tokens of prompts asked twice: what is cached of them has no common divisor but the size of a block."""
 _COUNTED: tuple[dict[str, Any], ...] = ({"logprobs": 20}, {"logprobs": 5})
 _FLAGGED: tuple[dict[str, Any], ...] = (
     {"logprobs": True, "top_logprobs": 20},
@@ -106,11 +109,12 @@ class GenericServer(OpenAIServer):
         if not ids:
             self.texts, space = probed_texts(self.url, {"model": self._base, **self._profile.always}, self.path)
         self._logprobs, top = self._understood(space)
-        block = self._block(space)
+        context = self._context(space)
+        block = self._block(space, context)
         flush = ("flush",) if admin and self._profile.flush is not None else ()
         return Capabilities(
             space=space,
-            context=_CONTEXT,
+            context=context // self.texts.cost,
             operations=("complete", "start", "await", "join", "abort", "evict", *flush),
             samplings=(Sampling.PLAIN, *_SAMPLINGS),
             top_logprobs=top,
@@ -142,18 +146,31 @@ class GenericServer(OpenAIServer):
                 return fields, length
         return {}, 0
 
-    def _block(self, space: TokenSpace) -> int | None:
+    def _context(self, space: TokenSpace) -> int:
+        """Tokens that prompt and answer may have together; RequestRefused where that is too little to cache."""
+        reason = "it took no prompt whole"
+        for context in _CONTEXTS:
+            pieces = (context - _ROOM) // self.texts.cost
+            try:
+                usage = self._asked(_long_prompt(space, pieces), {}).usage
+            except RequestRefused as refusal:
+                reason = refusal.reason
+                continue
+            if usage is None or usage.prompt_tokens >= pieces * self.texts.cost:
+                return context
+        raise RequestRefused(reason)
+
+    def _block(self, space: TokenSpace, context: int) -> int | None:
         """Tokens that are reused together, from what is said to be cached of prompts asked twice.
 
         1 where nothing was reused; None where the server does not tell.
         """
-        counts = [self._cached_again(space, length) for length in _LENGTHS]
+        counts = [self._cached_again(space, min(length, context // 2) // self.texts.cost) for length in _LENGTHS]
         told = [count for count in counts if count is not None]
         return max(1, math.gcd(*told)) if told else None
 
     def _cached_again(self, space: TokenSpace, length: int) -> int | None:
-        start = secrets.randbelow(space.count - 13)
-        prompt = [space.first + start + number % 13 for number in range(length)]
+        prompt = _long_prompt(space, length)
         self._asked(prompt, {})
         usage = self._asked(prompt, {}).usage
         return usage.cached if usage is not None else None
@@ -176,6 +193,12 @@ class GenericServer(OpenAIServer):
         except RequestRefused:
             return None
         return usage.prompt_tokens if usage is not None else None
+
+
+def _long_prompt(space: TokenSpace, length: int) -> list[int]:
+    """A prompt that most likely nobody sent before."""
+    start = secrets.randbelow(space.count - 13)
+    return [space.first + start + number % 13 for number in range(length)]
 
 
 def _number_at(content: Any, path: str) -> int | None:

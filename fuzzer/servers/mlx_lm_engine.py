@@ -80,7 +80,7 @@ class MlxInstallation:
 
 
 def _tiny_texts() -> tuple[Texts, TokenSpace]:
-    texts = Texts(hf_vocabulary.pieces(), exact=True)
+    texts = Texts(hf_vocabulary.pieces())
     return texts, TokenSpace(_SPECIAL_TOKENS, len(texts.pieces) - _SPECIAL_TOKENS)
 
 

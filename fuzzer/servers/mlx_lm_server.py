@@ -59,14 +59,14 @@ class MlxServer(OpenAIServer):
             raise UnreachableError(f"{url} answers, but not as mlx_lm.server does")
         self.capabilities = Capabilities(
             space=space,
-            context=context,
+            context=context // texts.cost,
             operations=("complete", "start", "await", "join", "abort", "evict"),
             samplings=(Sampling.PLAIN, *_SAMPLINGS),
             top_logprobs=_TOP_K,
             adapters=len(self._adapters),
             adapter_names=bool(self._adapters),
             cached_counts=True,
-            approximate_reuse=not texts.exact,
+            approximate_reuse=texts.cost > 1,
             slots=8,
             window=window,
         )

@@ -1,8 +1,8 @@
 """Finds pieces of text that a server's tokenizer keeps apart, for prompts in text.
 
 Tokenizers merge across borders, so a piece is only used where the server itself counts it the same alone, doubled and
-among others. Pieces are pairs of words: two hundred words give enough pairs to begin every prompt of a run with
-another one.
+among others, and as much as every other piece, so that lengths in pieces are lengths in tokens. Pieces are pairs of
+words: a few dozen words give enough pairs to begin every prompt of a run with another one.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _SIGNS = [chr(0x4E00 + number) for number in range(120)]
 SAMPLE = " ".join(_WORDS) + "".join(chr(0x4E00 + number) for number in range(2044))
 """Text whose tokens are spread over any vocabulary, that of our tiny models included."""
 _FEWEST = 24
+_ENOUGH = 48
 _TOGETHER = 16
 
 
@@ -46,17 +47,21 @@ def texts_by(count: Callable[[str], int], url: str) -> tuple[Texts, TokenSpace]:
     """Pieces for the server at ``url``, whose tokenizer ``count`` asks."""
     try:
         for candidates in ([f" {word}" for word in _WORDS], _SIGNS):
-            pieces = _kept_apart(count, candidates)
+            pieces, cost = _kept_apart(count, candidates)
             if len(pieces) >= _FEWEST:
                 pairs = ["".join(pair) for pair in itertools.permutations(pieces, 2)]
-                return Texts(pairs, exact=False), TokenSpace(0, len(pairs))
+                return Texts(pairs, cost=2 * cost), TokenSpace(0, len(pairs))
     except RequestRefused as refusal:
         raise UnreachableError(f"{url} does not count the tokens of a prompt: {refusal.reason}") from None
     raise UnreachableError(f"{url}: its tokenizer keeps too few words apart to make prompts of")
 
 
-def _kept_apart(count: Callable[[str], int], candidates: Sequence[str]) -> list[str]:
-    """The candidates that cost equally much wherever they stand: tested many at a time, halved where they do not."""
+def _kept_apart(count: Callable[[str], int], candidates: Sequence[str]) -> tuple[list[str], int]:
+    """Enough candidates that cost equally much wherever they stand, and what they cost.
+
+    They are tested many at a time, halved where they do not cost what the first one costs, and then each alone, as a
+    dear one and a cheap one make up for each other among many.
+    """
     before = count(candidates[0])
     each = count(candidates[0] * 2) - before
 
@@ -69,8 +74,10 @@ def _kept_apart(count: Callable[[str], int], candidates: Sequence[str]) -> list[
         return apart(some[:half]) + apart(some[half:])
 
     if each < 1:
-        return []
-    return [piece for batch in _batches(candidates[1:]) for piece in apart(batch)]
+        return [], each
+    among = (piece for batch in _batches(candidates[1:]) for piece in apart(batch))
+    alone = (piece for piece in among if count(candidates[0] + piece) == before + each)
+    return list(itertools.islice(alone, _ENOUGH)), each
 
 
 def _batches(candidates: Sequence[str]) -> list[Sequence[str]]:

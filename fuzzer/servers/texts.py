@@ -20,10 +20,10 @@ _MET: dict[int, str] = {}
 class Texts:
     """The pieces that prompts are made of, by number."""
 
-    def __init__(self, pieces: Sequence[str], *, exact: bool) -> None:
+    def __init__(self, pieces: Sequence[str], *, cost: int = 1) -> None:
         self.pieces = tuple(pieces)
-        self.exact = exact
-        """Whether every piece is one token wherever it stands, so that counts of tokens are counts of pieces."""
+        self.cost = cost
+        """Tokens of every piece, wherever it stands."""
         self._numbers = {piece: number for number, piece in enumerate(self.pieces)}
         self._longest = max(map(len, self.pieces), default=0)
 
@@ -63,5 +63,5 @@ def named(text: str) -> int:
     return number
 
 
-NO_TEXTS = Texts((), exact=True)
+NO_TEXTS = Texts(())
 """For servers that speak in token ids throughout."""

@@ -60,6 +60,16 @@ def test_a_server_described_in_the_configuration(tmp_path: Path, server: Launche
     assert ended.record["reuse"]["hits"] > 5
 
 
+def test_prompts_fit_the_context_that_the_server_turns_out_to_have(tmp_path: Path) -> None:
+    with llama_server("-np", "2", "-c", "1024") as small:
+        ended = run(tmp_path, small, "/v1/completions")
+    assert ended.status == 0, ended.said
+    capabilities = ended.record["target"]["capabilities"]
+    assert capabilities["context"] == 512
+    assert ended.record["reuse"]["hits"] > 5
+    assert not ended.record["reuse"].get("refused")
+
+
 def test_probe_and_replay_know_it_too(tmp_path: Path, server: LaunchedServer) -> None:
     file = configured(tmp_path, FILE.format(route="/v1/completions", url=server.url))
     words = ("--target", server.url, "--engine", "acme")

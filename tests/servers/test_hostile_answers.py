@@ -28,9 +28,10 @@ from scenarios.operations import Sampling
 from scenarios.prompts import TokenSpace
 
 CHOICE = {"text": "x", "logprobs": {"tokens": ["x"], "top_logprobs": [{"x": -0.5, "y": -1.5}]}}
+USAGE = {"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 4}}
 COMPLETION = {
     "choices": [CHOICE],
-    "usage": {"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 4}},
+    "usage": USAGE,
     "timings": {"cache_n": 4},
     "system_fingerprint": "0.32.2-0.32.4-Linux-x",
 }
@@ -46,15 +47,15 @@ HANDSHAKE = {
     "/health": b"",
     "/version": {"version": "1"},
     "/v1/models": MODELS,
-    "/v1/completions": COMPLETION,
+    "/v1/completions": lambda body: COMPLETION | {"usage": USAGE | {"prompt_tokens": len(body["prompt"])}},
     "/server_info": {"version": "1", "lora_paths": [{"lora_name": "a", "lora_id": "f00d"}]},
     "/generate": {"meta_info": META},
 }
-REQUEST = Request((5, 6, 7), 1)
+REQUEST = Request((5, 6, 7, 8, 9, 10, 11), 1)
 
 
 def mlx(url: str) -> Server:
-    return MlxServer(url, Texts(hf_vocabulary.pieces(), exact=True), space=TokenSpace(4, 2044), context=512)
+    return MlxServer(url, Texts(hf_vocabulary.pieces()), space=TokenSpace(4, 2044), context=512)
 
 
 ADAPTERS: dict[str, Callable[[str], Server]] = {

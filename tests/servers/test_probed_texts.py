@@ -22,8 +22,19 @@ def test_words_that_merge_are_left_out() -> None:
     texts, space = texts_by(words, URL)
     assert space.count == len(texts.pieces)
     assert not [piece for piece in texts.pieces if " water" in piece]
-    assert len([piece for piece in texts.pieces if " winter" in piece]) > 50
+    assert len([piece for piece in texts.pieces if " money" in piece]) > 50
     assert words(texts.joined([5, 90, 5])) == 1 + 6
+
+
+def test_words_that_only_together_cost_what_they_should_are_left_out() -> None:
+    costs = {" day": 4, " man": 2, " case": 3, " week": 1, " company": 2}
+
+    def uneven(text: str) -> int:
+        return 1 + sum(costs.get(word, 2) for word in re.findall(r" \w+", text))
+
+    texts, _ = texts_by(uneven, URL)
+    assert texts.cost == 4
+    assert {uneven(piece) for piece in texts.pieces} == {1 + texts.cost}
 
 
 def test_a_tokenizer_that_keeps_nothing_apart() -> None:

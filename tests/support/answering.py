@@ -12,7 +12,10 @@ from typing import Any
 
 
 class Answers(ThreadingHTTPServer):
-    """``answers`` by path, JSON or bytes; ``statuses`` are given to the next requests before any answer is."""
+    """``answers`` by path: JSON, bytes or a function of what was sent.
+
+    ``statuses`` are given to the next requests before any answer is.
+    """
 
     daemon_threads = True
 
@@ -47,6 +50,8 @@ class _Requests(BaseHTTPRequestHandler):
         self.server.asked.append((self.path, dict(self.headers), body))
         status = self.server.statuses.pop(0) if self.server.statuses else 200
         answer = self.server.answers.get(self.path.partition("?")[0], b"")
+        if callable(answer):
+            answer = answer(body)
         content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("content-length", str(len(content)))
