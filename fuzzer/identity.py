@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from fuzzer.cores import usable_cores
 from reports.record import Settings
 
 
@@ -27,8 +27,7 @@ def program_in(path: Path) -> str:
 
 def _machine() -> tuple[str, ...]:
     """Kernels are chosen by the processor's features, and work is split over the cores that may be used."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (platform.system(), platform.machine(), platform.processor(), _processor(), str(cores))
+    return (platform.system(), platform.machine(), platform.processor(), _processor(), str(usable_cores()))
 
 
 def _processor() -> str:

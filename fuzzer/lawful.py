@@ -14,6 +14,8 @@ from scenarios.prompts import Prompt, Segment
 _ANSWER = 4
 _STARTS = (5, 20, 60, 9, 33, 90, 13, 40, 75, 7, 27, 110)
 """Tokens of what is asked first, and then grown."""
+_BEYOND = 40
+"""Tokens after which kernels compute a batch in another way than a handful."""
 _GROWN = 12
 """How many prompts are grown in all environments together: each ends in one long tail (see ``oracles.noise.FEW``)."""
 
@@ -21,7 +23,7 @@ _GROWN = 12
 def plans_like(plan: Plan, step: int) -> list[Plan]:
     """The prefix and the tails of one request of a plan, in its environment; also beside others where that overlaps."""
     again = _asked_again(plan, step)
-    plans = [_lawful(again, cut) for cut in _cuts(again.prompt)]
+    plans = [plan for cut in _cuts(again.prompt) for plan in (_lawful(again, cut), _cut_back(again, cut))]
     return [*plans, _together(again)] if plan.overlaps else plans
 
 
@@ -51,6 +53,13 @@ def _cuts(prompt: Prompt) -> list[int]:
 def _lawful(request: Complete, cut: int) -> Plan:
     """The first ``cut`` tokens of a prompt, then all of it."""
     return Plan((msgspec.structs.replace(request, prompt=_cut(request.prompt, cut), tokens=1), request))
+
+
+def _cut_back(request: Complete, cut: int) -> Plan:
+    """A prompt on top of what a longer one left: the first ``cut`` tokens were computed in a larger batch."""
+    beginning = _cut(request.prompt, cut)
+    longer = Prompt(beginning.root, (*beginning.segments, Segment("h", _BEYOND)))
+    return Plan((msgspec.structs.replace(request, prompt=longer, tokens=1), request))
 
 
 def _cut(prompt: Prompt, length: int) -> Prompt:
@@ -110,5 +119,5 @@ def check_plan(scales: tuple[AdapterScale, ...]) -> Plan:
 
 def _growing(start: int) -> list[Prompt]:
     trunk = Segment("a", start)
-    tails = (0, 0, 1, 2, 4, 8, 20, 21)
-    return [Prompt(0, (trunk, Segment("b", tail)) if tail else (trunk,)) for tail in tails]
+    grown = [Prompt(0, (trunk, Segment("b", tail)) if tail else (trunk,)) for tail in (0, 0, 1, 2, 4, 8, 20, 21)]
+    return [*grown, *(Prompt(0, (trunk, Segment("c", tail))) for tail in (1, 5, _BEYOND))]

@@ -94,6 +94,8 @@ def decide(evidence: Evidence) -> Decision:
         return Decision(Verdict.INCONCLUSIVE, "it hangs on timing, and somebody else's requests ran beside it")
     if paired is not None and paired.outcome(evidence.alpha) is Outcome.NOISE:
         return Decision(Verdict.CLEAN, f"rounding: {paired.in_words}")
+    if paired is not None and paired.stand_in and could_be_rounding(evidence.delta, evidence.widest):
+        return Decision(Verdict.CLEAN, "lawful computation rounds by as much in other shapes")
     if repeats.k == 0:
         return Decision(Verdict.INCONCLUSIVE, f"did not come back from fresh state (0 of {repeats.n})")
     if not evidence.alone.clean and evidence.respelled is not None and evidence.respelled.clean:
@@ -105,19 +107,28 @@ def decide(evidence: Evidence) -> Decision:
     if paired is not None:
         if paired.outcome(evidence.alpha) is not Outcome.FINDING:
             return _open(paired)
-        return _of_its_shapes(evidence) if evidence.timing and paired.stand_in else _recurs(evidence)
+        return _of_other_shapes(evidence) if paired.stand_in else _recurs(evidence)
     if evidence.control is not None and not evidence.control.clean and not _larger(evidence):
         return Decision(Verdict.INCONCLUSIVE, "the control arm, where reuse is lawful, differs by as much")
     return _recurs(evidence)
 
 
-def _of_its_shapes(evidence: Evidence) -> Decision:
-    """What ran beside others may round by more, each time, than a lawful plan that ran alone: the pairs cannot tell."""
-    if evidence.delta is not None and evidence.delta <= BEYOND * evidence.widest:
+def could_be_rounding(delta: float | None, widest: float) -> bool:
+    """Whether a difference is within what lawful computation gives in any shape.
+
+    Where no control has the plan's own shapes, pairs cannot tell it from rounding: what was computed in a longer
+    batch, cut back, moved to another slot or asked beside others rounds in another way, each time.
+    """
+    return delta is not None and delta <= widest
+
+
+def _of_other_shapes(evidence: Evidence) -> Decision:
+    """A finding only where the difference is far beyond what any lawful computation gave."""
+    if could_be_rounding(evidence.delta, BEYOND * evidence.widest):
         return Decision(
             Verdict.INCONCLUSIVE,
-            f"requests beside others may round by more than any lawful plan here did ({evidence.delta:.2g} against a "
-            f"bound of {evidence.widest:.2g}); try --numerics exact",
+            f"no lawful plan computes in its shapes, which may round by more than any did ({evidence.delta:.2g} "
+            f"against a bound of {evidence.widest:.2g}); try --numerics exact",
         )
     return _recurs(evidence)
 

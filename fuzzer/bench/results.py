@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from fuzzer.bench.card import Part
+from fuzzer.cores import usable_cores
 from fuzzer.errors import UsageError
 from reports.folder import pretty, write_atomically
 
@@ -62,7 +63,7 @@ class Results(msgspec.Struct, frozen=True):
 def this_machine() -> Machine:
     """The machine as it is now."""
     return Machine(
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=usable_cores(),
         system=f"{platform.system()} {platform.machine()}",
         python=platform.python_version(),
         load=round(os.getloadavg()[0], 2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
+from fuzzer.cores import usable_cores
 from fuzzer.model_files import ModelFiles
 from fuzzer.servers.llama_flag_table import BY_NAME, Value
 from fuzzer.servers.llama_flags import LlamaFlags, LoraFile
@@ -50,7 +51,7 @@ def target_flags(user: LlamaFlags, files: ModelFiles, slot_files: Path, *, exact
     """The user's flags before our defaults."""
     saving = LlamaFlags(MappingProxyType({"--slot-save-path": str(slot_files)}))
     flags = user.with_defaults(_of_files(files)).with_defaults(saving).with_defaults(_TARGET)
-    return flags.with_defaults(EXACT) if exact else flags
+    return flags.with_defaults(EXACT if exact else _half_of_the_cores())
 
 
 def reference_flags(target: LlamaFlags) -> LlamaFlags:
@@ -68,6 +69,12 @@ def embedded_fields(flags: LlamaFlags) -> dict[str, tuple[str, Value]]:
     """The portable flags with the ``CommonParams`` field of each; values in the words of the command line."""
     kept = {name: value for name, value in flags.settings.items() if name not in PLACE}
     return {name: (BY_NAME[name].field, value) for name, value in kept.items()}
+
+
+def _half_of_the_cores() -> LlamaFlags:
+    """Target and reference work at the same time: threads of both on every core would wait for each other."""
+    share = max(1, usable_cores() // 2)
+    return LlamaFlags(MappingProxyType({"--threads": share, "--threads-batch": share}))
 
 
 def _of_files(files: ModelFiles) -> LlamaFlags:

@@ -18,11 +18,11 @@ from fuzzer.triage.lab import Lab
 from fuzzer.triage.minimise import Minimal, Recurrence, after_history, on_both, on_fresh, on_live
 from fuzzer.triage.paired import PAIRED, run_pairs
 from fuzzer.triage.trials import Run, Trials, family
-from oracles.arms import own_spelling
+from oracles.arms import control_arm, own_spelling
 from oracles.attribution import fingerprint
 from oracles.comparison import lead, preference
 from oracles.divergence import jensen_shannon
-from oracles.evidence import BEYOND, Verdict, decide, reuse_witnessed
+from oracles.evidence import BEYOND, Verdict, could_be_rounding, decide, reuse_witnessed
 from oracles.judgement import Oracle, Suspect, judge
 from oracles.noise import Noise
 from oracles.observations import Failure, Observation, Step, TokenLogprob
@@ -229,7 +229,14 @@ class Triage:
         if suspect.delta is None or suspect.delta > max(CEILING[self._numerics], BEYOND * live.noise.bound()):
             return False
         live.noise = recalibrate(live, outcome.plan, suspect.step)
-        return not judge(outcome.ours, outcome.theirs, live.noise, accounting=live.accounts)
+        left = judge(outcome.ours, outcome.theirs, live.noise, accounting=live.accounts)
+        return all(self._could_be_rounding(outcome.plan, one) for one in left)
+
+    def _could_be_rounding(self, plan: Plan, suspect: Suspect) -> bool:
+        """Whether no pairs can tell a difference from rounding: the plan has no control arm, and it is small."""
+        if not self._noisy or suspect.oracle not in PAIRED or control_arm(plan, suspect.step) is not None:
+            return False
+        return could_be_rounding(suspect.delta, self.noise.bound())
 
     def _is_noise(self, outcome: Outcome) -> bool:
         """Whether a difference that did not come back is no larger than its control arm's, pair by pair."""
