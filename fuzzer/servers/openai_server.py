@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from fuzzer.servers import sse
+from fuzzer.servers.actions import carry_out
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.openai_wire import Completion, Usage, observation_of, positions_of
-from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
+from fuzzer.servers.protocol import Action, Request, RequestRefused, Use, Watcher
 from fuzzer.servers.texts import NO_TEXTS, Texts
 from oracles.observations import Observation, Position
 from scenarios.capabilities import Capabilities
@@ -55,15 +56,15 @@ class OpenAIServer:
 
     def perform(self, operation: Operation) -> int | None:
         """Do an operation that is no request."""
-        wire = self.action(operation)
-        if wire is None:
+        action = self.action(operation)
+        if not action:
             raise RequestRefused(f"{self.engine} cannot do {operation}")
-        self._connection.post(*wire)
+        carry_out(self._connection, action)
         return None
 
-    def action(self, operation: Operation) -> tuple[str, Any] | None:
-        """Route and JSON of an operation that is no request; None for one that this server cannot do."""
-        return None
+    def action(self, operation: Operation) -> Action:
+        """What an operation that is no request is on the wire; empty for one that this server cannot do."""
+        return ()
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fuzzer.company import Company
-from fuzzer.servers.protocol import Request, Server, Use, Watcher
+from fuzzer.servers.protocol import Action, Request, Server, Use, Watcher
 from oracles.observations import Observation
 from scenarios.capabilities import Capabilities
 from scenarios.operations import Operation
@@ -69,7 +69,7 @@ class SharedServer:
         finally:
             self._company.did(operation)
 
-    def action(self, operation: Operation) -> tuple[str, Any] | None:
+    def action(self, operation: Operation) -> Action:
         """As the server spells it."""
         return self._server.action(operation)
 
