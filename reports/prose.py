@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from oracles.divergence import MOST, JensenShannon
 from oracles.evidence import Arm
 from reports.escaping import token_text
-from reports.record import Divergence, FindingRecord, RunRecord
+from reports.record import Divergence, FindingRecord, LostReuse, RunRecord
 from scenarios.plans import Plan
 from scenarios.story import story_lines
 
@@ -65,6 +65,14 @@ CAUSES = {
     "health": "the server gives no answer that can be judged",
 }
 
+
+PROMISES = {
+    "asked again": "the request right before it had the same settings and most of the same prompt",
+    "restored from a file": "the state of such a request had just been restored into its slot, and without saving and "
+    "restoring as much is reused",
+    "pinned to another slot": "such a request had run before, and the server finds its state when no slot is named",
+}
+"""Why a hit had to come, in words."""
 
 _STALE = {"logprobs", "tokens", "accounting"}
 """Oracles whose findings are about reused or inherited state."""
@@ -220,6 +228,17 @@ def _reference(mode: str) -> str:
         "bypass": "itself, told to skip its cache",
         "url": "another server",
     }.get(mode, f"a reference ({mode})")
+
+
+def loss_in_words(lost: LostReuse) -> str:
+    """What was computed again although it was at hand."""
+    settings = f" With {' '.join(lost.settings)}." if lost.settings else ""
+    times = f"; seen {lost.times} times" if lost.times > 1 else ""
+    why = PROMISES.get(lost.promise, lost.promise)
+    return (
+        f"Step {lost.step} computed again what it could have reused, up to {counted(lost.tokens, 'prompt token')}: "
+        f"{why}{times}.{settings}"
+    )
 
 
 def others_in_words(record: RunRecord) -> list[str]:

@@ -290,6 +290,8 @@ class LostReuse(msgspec.Struct):
     plan: tuple[Operation, ...] = ()
     settings: list[str] = []
     """Flags of the server beyond those of the run's settings."""
+    wire: list[WireRequest] = []
+    """What to send to see it; empty where that cannot be said in plain requests."""
     found_s: float | None = None
 
 

@@ -112,13 +112,11 @@ def scripts_of(finding: FindingRecord) -> Scripts:
 def recipe_of(finding: FindingRecord) -> Recipe | str:
     """What can be asked with plain HTTP requests; in words why nothing can, where that is so."""
     settings = finding.settings
-    requests = [
-        _request(finding, wire, following)
-        for wire, following in zip(finding.wire, [*finding.wire[1:], None], strict=True)
-    ]
     why_not = _why_not(finding)
     if why_not:
         return why_not
+    followed = zip(finding.wire, [*finding.wire[1:], None], strict=True)
+    requests = [_request(finding, wire, following) for wire, following in followed]
     wrong = next(request for request in requests if request.wrong)
     flights = _flights(finding.wire)
     bypass = None if finding.wire_alone is None else _request(finding, finding.wire_alone)
