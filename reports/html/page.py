@@ -59,6 +59,9 @@ class FindingView(msgspec.Struct, frozen=True):
     original_wrong: int
     story: list[str]
     copies: list[Copyable]
+    legend: str
+    """What the names in the plans stand for."""
+    scripted: bool
     no_script: str
     """Why there is no script, where there is none."""
     unfolded: bool
@@ -129,6 +132,8 @@ def _view(finding: FindingRecord, at: int, record: RunRecord, scripts: Scripts |
         original_wrong=original.wrong if original is not None else 0,
         story=finding.story[:_MOST_LINES],
         copies=_copies(finding, scripts, room),
+        legend=prose.legend([*finding.story, *story]),
+        scripted=scripts is not None and bool(scripts.shell),
         no_script=scripts.why_not if scripts is not None else "",
         unfolded=at < _OPEN,
         left_out=_left_out(finding, story),
