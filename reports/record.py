@@ -63,6 +63,8 @@ class Settings(msgspec.Struct, frozen=True):
     numerics: str
     embedded: dict[str, tuple[str, Any]] = {}
     """Flag to field and value in llama.cpp's own settings structure, for a reproducer on the xllamacpp wheel."""
+    start: list[str] = []
+    """The command that starts an engine other than llama.cpp; {MODEL} and the like stand for files of the reader's."""
 
 
 class SourceRecord(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from fuzzer.servers import sse
 from fuzzer.servers.actions import carry_out
 from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.llama_use import LlamaUse
-from fuzzer.servers.protocol import Action, Post, Request, RequestRefused, Until, Use, Watcher
+from fuzzer.servers.protocol import NO_VARIABLES, Action, Post, Request, RequestRefused, Until, Use, Watcher
 from oracles.observations import Observation, Position, TokenLogprob, all_finite
 from scenarios.capabilities import Capabilities, ModelShape
 from scenarios.environment import AdapterScale
@@ -119,6 +119,7 @@ class LlamaServer:
 
     engine = ENGINE
     path = "/completion"
+    variables = NO_VARIABLES
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.mlx_lm_server import ENGINE as NAME
 from fuzzer.servers.mlx_lm_server import MlxServer, version_at
 from fuzzer.servers.probed_texts import probed_texts
-from fuzzer.servers.python_engine import PythonLaunch, interpreter
+from fuzzer.servers.python_engine import PythonLaunch, interpreter, start_command
 from fuzzer.servers.texts import Texts
 from reports.record import Settings
 from scenarios.prompts import TokenSpace
@@ -31,7 +31,6 @@ class MlxInstallation:
 
     takes_settings = False
     build = None
-    tiny_files: tuple[Path, ...] = ()
     reference_of = None
     starts_quickly = True
     program = "mlx_lm.server"
@@ -42,13 +41,18 @@ class MlxInstallation:
         self._flags = options.server_flags
         self._python = interpreter(NAME, "mlx_lm", _VARIABLE)
 
+    @property
+    def tiny_files(self) -> tuple[Path, ...]:
+        """Model and adapters of ours."""
+        return self._folders.tiny_files
+
     def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
         """A server that caches, not yet started."""
-        return self._launch(*self._flags, *further)
+        return LaunchedServer(self._launch(*self._flags, *further))
 
     def reference(self) -> LaunchedServer:
         """The same model with the prompt cache off, not yet started."""
-        return self._launch(*self._flags, *_NO_CACHE)
+        return LaunchedServer(self._launch(*self._flags, *_NO_CACHE))
 
     def connect(self, url: str) -> MlxServer:
         """The adapter for a server that we started."""
@@ -61,6 +65,7 @@ class MlxInstallation:
             context=folders.context,
             window=folders.window,
             model=folders.model,
+            variables=folders.variables,
             adapters=folders.adapters,
         )
 
@@ -69,14 +74,16 @@ class MlxInstallation:
     def settings(self, setting: tuple[str, ...] = ()) -> Settings:
         """What a finding records."""
         folders = self._folders
-        return Settings(NAME, "", list(self._flags), folders.model_name, list(folders.adapter_names), "")
+        start = start_command(self._launch(*self._flags), folders.variables)
+        adapters = list(folders.adapter_names)
+        return Settings(NAME, "", list(self._flags), folders.model_name, adapters, "", start=start)
 
     def close(self) -> None:
         """Nothing was written."""
 
-    def _launch(self, *flags: str) -> LaunchedServer:
+    def _launch(self, *flags: str) -> PythonLaunch:
         program = (self._python, "-m", "mlx_lm", "server")
-        return LaunchedServer(PythonLaunch(program, ("--model", str(self._folders.model), *flags), _START_SECONDS))
+        return PythonLaunch(program, ("--model", str(self._folders.model), *flags), _START_SECONDS)
 
 
 def _tiny_texts() -> tuple[Texts, TokenSpace]:

@@ -6,7 +6,7 @@ Field names are mlx-lm's own, mlx_lm/server.py of 0.32.2.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from fuzzer.errors import ServerFailure, UnreachableError
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion
-from fuzzer.servers.protocol import Request, RequestRefused, Watcher
+from fuzzer.servers.protocol import NO_VARIABLES, Request, RequestRefused, Watcher
 from fuzzer.servers.texts import Texts
 from oracles.observations import Observation
 from scenarios.capabilities import Capabilities
@@ -48,8 +48,10 @@ class MlxServer(OpenAIServer):
         window: int | None = None,
         model: Path | None = None,
         adapters: Sequence[Path] = (),
+        variables: Mapping[str, str] = NO_VARIABLES,
     ) -> None:
         super().__init__(url)
+        self.variables = variables
         self.texts = texts
         self._model = model
         self._adapters = tuple(adapters) if model is not None else ()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fuzzer.servers import sse
 from fuzzer.servers.actions import carry_out
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.openai_wire import Completion, Usage, observation_of, positions_of
-from fuzzer.servers.protocol import Action, Request, RequestRefused, Use, Watcher
+from fuzzer.servers.protocol import NO_VARIABLES, Action, Request, RequestRefused, Use, Watcher
 from fuzzer.servers.texts import NO_TEXTS, Texts
 from oracles.observations import Observation, Position
 from scenarios.capabilities import Capabilities
@@ -25,6 +26,7 @@ class OpenAIServer:
     capabilities: Capabilities
     version = "unknown"
     texts: Texts = NO_TEXTS
+    variables: Mapping[str, str] = NO_VARIABLES
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
@@ -26,6 +27,10 @@ class Request(msgspec.Struct, frozen=True):
     slot: int | None = None
     sampling: Sampling = Sampling.PLAIN
     salt: str = ""
+
+
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+"""Of a server whose requests name no file."""
 
 
 class Post(msgspec.Struct, frozen=True):
@@ -155,6 +160,11 @@ class Server(Protocol):
 
     def streamed(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as where its answer is to come token by token."""
+        ...
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What a reproducer calls each file of the server's machine that requests name."""
         ...
 
     def text_of(self, token: int) -> str | None:

@@ -10,7 +10,7 @@ from fuzzer.options import ServerOptions
 from fuzzer.servers.adapter_versions import all_versions, first_versions, version_of
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.launched import LaunchedServer
-from fuzzer.servers.python_engine import PythonLaunch, interpreter
+from fuzzer.servers.python_engine import PythonLaunch, interpreter, start_command
 from fuzzer.servers.sglang_server import ENGINE as NAME
 from fuzzer.servers.sglang_server import SglangServer, SglangSetup, speaks_sglang
 from reports.record import Settings
@@ -31,7 +31,6 @@ class SglangInstallation:
 
     takes_settings = False
     build = None
-    tiny_files: tuple[Path, ...] = ()
     starts_quickly = False
     program = "sglang.launch_server"
 
@@ -42,18 +41,24 @@ class SglangInstallation:
         self._flags = options.server_flags
         self._python = interpreter(NAME, "sglang", _VARIABLE)
 
+    @property
+    def tiny_files(self) -> tuple[Path, ...]:
+        """Model and adapters of ours."""
+        return self._folders.tiny_files
+
     def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
         """A server that caches, not yet started."""
-        return self._launch(first_versions(self._folders.adapters), *self._flags, *further)
+        return LaunchedServer(self._target(*further))
 
     def reference(self) -> LaunchedServer:
         """The same model without the radix cache, each version of each adapter under a name of its own."""
-        return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE)
+        return LaunchedServer(self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE))
 
     def reference_of(self, weights: int) -> LaunchedServer:
         """The reference with another version of the model's weights, not yet started."""
         model = version_of(self._folders.weights, weights)
-        return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE, model=model)
+        launch = self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE, model=model)
+        return LaunchedServer(launch)
 
     def connect(self, url: str) -> SglangServer:
         """The adapter for a target that we started."""
@@ -66,7 +71,9 @@ class SglangInstallation:
     def settings(self, setting: tuple[str, ...] = ()) -> Settings:
         """What a finding records."""
         folders = self._folders
-        return Settings(NAME, "", list(self._flags), folders.model_name, list(folders.adapter_names), "")
+        start = start_command(self._target(), folders.variables)
+        adapters = list(folders.adapter_names)
+        return Settings(NAME, "", list(self._flags), folders.model_name, adapters, "", start=start)
 
     def close(self) -> None:
         """Nothing was written."""
@@ -78,6 +85,7 @@ class SglangInstallation:
             context=_TINY_CONTEXT if folders.tiny else folders.context,
             window=folders.window,
             paths=tuple(str(path) for path in folders.adapters),
+            variables=folders.variables,
             versioned=versioned,
             weights=tuple(str(path) for path in folders.weights),
             admin=not versioned,
@@ -85,7 +93,10 @@ class SglangInstallation:
             sleeps=folders.tiny or "--enable-memory-saver" in self._flags,
         )
 
-    def _launch(self, adapters: list[tuple[str, str]], *flags: str, model: Path | None = None) -> LaunchedServer:
+    def _target(self, *further: str) -> PythonLaunch:
+        return self._launch(first_versions(self._folders.adapters), *self._flags, *further)
+
+    def _launch(self, adapters: list[tuple[str, str]], *flags: str, model: Path | None = None) -> PythonLaunch:
         tiny = self._folders.tiny
         ours = ["--model-path", str(model or self._folders.model), *_FLAGS, *(_EXACT if self._exact else ())]
         if tiny:
@@ -96,7 +107,7 @@ class SglangInstallation:
             ours += ["--lora-target-modules", "q_proj", "k_proj", "v_proj", "o_proj"]
             ours += ["--lora-paths", *(f"{name}={path}" for name, path in adapters)]
         program = (self._python, "-m", "sglang.launch_server")
-        return LaunchedServer(PythonLaunch(program, (*ours, *flags), _START_SECONDS, _VARIABLES if tiny else {}))
+        return PythonLaunch(program, (*ours, *flags), _START_SECONDS, _VARIABLES if tiny else {})
 
 
 def _attach(url: str, options: ServerOptions) -> SglangServer:

@@ -6,7 +6,7 @@ would switch prefix reuse off.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from secrets import token_hex
 from typing import Any
 
@@ -105,6 +105,8 @@ class SglangSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Each version of each adapter has a name of its own, as on a reference."""
     only: tuple[str, ...] | None = None
     """Names of the adapters to use; None: all that the server has."""
+    variables: Mapping[str, str] = {}
+    """What a reproducer calls the folders."""
     weights: tuple[str, ...] = ()
     """Folders of the model's weights on the server's machine, those it starts with first, for loading others."""
     admin: bool = False
@@ -120,6 +122,7 @@ class SglangServer:
 
     def __init__(self, url: str, setup: SglangSetup | None = None) -> None:
         self._setup = setup or SglangSetup()
+        self.variables = self._setup.variables
         self.url = url.rstrip("/")
         self._connection = Connection(url)
         self._connection.reach()

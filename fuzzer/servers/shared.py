@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fuzzer.company import Company
@@ -37,6 +38,11 @@ class SharedServer:
     def path(self) -> str:
         """That of the server."""
         return self._server.path
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Those of the server."""
+        return self._server.variables
 
     @property
     def use(self) -> Use:

@@ -10,7 +10,7 @@ from fuzzer.options import ServerOptions
 from fuzzer.servers.adapter_versions import all_versions, first_versions, version_of
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.launched import LaunchedServer
-from fuzzer.servers.python_engine import PythonLaunch, interpreter
+from fuzzer.servers.python_engine import PythonLaunch, interpreter, start_command
 from fuzzer.servers.vllm_server import ENGINE as NAME
 from fuzzer.servers.vllm_server import Probed, VllmServer, VllmSetup, speaks_vllm
 from reports.record import Settings
@@ -39,7 +39,6 @@ class VllmInstallation:
 
     takes_settings = False
     build = None
-    tiny_files: tuple[Path, ...] = ()
     starts_quickly = False
     program = "vllm serve"
 
@@ -51,18 +50,24 @@ class VllmInstallation:
         self._probed: Probed | None = None
         self._python = interpreter(NAME, "vllm", _VARIABLE)
 
+    @property
+    def tiny_files(self) -> tuple[Path, ...]:
+        """Model and adapters of ours."""
+        return self._folders.tiny_files
+
     def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
         """A server that caches, not yet started."""
-        return self._launch(first_versions(self._folders.adapters), "--enable-prefix-caching", *self._flags, *further)
+        return LaunchedServer(self._target(*further))
 
     def reference(self) -> LaunchedServer:
         """The same model without prefix caching, each version of each adapter under a name of its own."""
-        return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE)
+        return LaunchedServer(self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE))
 
     def reference_of(self, weights: int) -> LaunchedServer:
         """The reference with another version of the model's weights, not yet started."""
         model = version_of(self._folders.weights, weights)
-        return self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE, model=model)
+        launch = self._launch(all_versions(self._folders.adapters), *self._flags, *_NO_CACHE, model=model)
+        return LaunchedServer(launch)
 
     def connect(self, url: str) -> VllmServer:
         """The adapter for a target that we started."""
@@ -77,7 +82,9 @@ class VllmInstallation:
     def settings(self, setting: tuple[str, ...] = ()) -> Settings:
         """What a finding records."""
         folders = self._folders
-        return Settings(NAME, "", list(self._flags), folders.model_name, list(folders.adapter_names), "")
+        start = start_command(self._target(), folders.variables)
+        adapters = list(folders.adapter_names)
+        return Settings(NAME, "", list(self._flags), folders.model_name, adapters, "", start=start)
 
     def close(self) -> None:
         """Nothing was written."""
@@ -89,6 +96,7 @@ class VllmInstallation:
             window=folders.window,
             recurrent=folders.recurrent,
             paths=tuple(str(path) for path in folders.adapters),
+            variables=folders.variables,
             versioned=versioned,
             weights=tuple(str(path) for path in folders.weights),
             forgets=True,
@@ -98,7 +106,10 @@ class VllmInstallation:
             sleeps=folders.tiny or "--enable-sleep-mode" in self._flags,
         )
 
-    def _launch(self, adapters: list[tuple[str, str]], *flags: str, model: Path | None = None) -> LaunchedServer:
+    def _target(self, *further: str) -> PythonLaunch:
+        return self._launch(first_versions(self._folders.adapters), "--enable-prefix-caching", *self._flags, *further)
+
+    def _launch(self, adapters: list[tuple[str, str]], *flags: str, model: Path | None = None) -> PythonLaunch:
         tiny = self._folders.tiny
         ours = [*_FLAGS, *(_EXACT if self._exact else ()), *(_TINY if tiny else ()), *self._pool()]
         ours += _HYBRID if tiny and self._folders.recurrent else ()
@@ -108,7 +119,7 @@ class VllmInstallation:
             ours += ["--lora-modules", *modules]
         program = (self._python, "-m", "vllm.entrypoints.cli.main", "serve", str(model or self._folders.model))
         variables = {**_VARIABLES, **(_CPU_VARIABLES if tiny else {})}
-        return LaunchedServer(PythonLaunch(program, (*ours, *flags), _START_SECONDS, variables))
+        return PythonLaunch(program, (*ours, *flags), _START_SECONDS, variables)
 
     def _pool(self) -> tuple[str, ...]:
         """A pool that a few prompts fill; windowed layers have blocks of their own."""

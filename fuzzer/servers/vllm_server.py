@@ -7,7 +7,7 @@ requests go round the prefix cache.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -78,6 +78,8 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Each version of each adapter has a name of its own, as on a reference."""
     only: tuple[str, ...] | None = None
     """Names of the adapters to use; None: all that the server has."""
+    variables: Mapping[str, str] = {}
+    """What a reproducer calls the folders."""
     weights: tuple[str, ...] = ()
     """Folders of the model's weights on the server's machine, those it starts with first, for loading others."""
     forgets: bool = False
@@ -112,6 +114,7 @@ class VllmServer(OpenAIServer):
     def __init__(self, url: str, setup: VllmSetup | None = None, probed: Probed | None = None) -> None:
         super().__init__(url)
         self._setup = setup or VllmSetup()
+        self.variables = self._setup.variables
         with kept_if_usable(self._connection):
             self._shake_hands(url, probed)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
+from typing import Any
 
 import msgspec
 
@@ -71,7 +72,7 @@ def wire_of(server: Server, outcome: Outcome, wrong: int) -> list[WireRequest]:
 
     Raises NotPlain where no script can.
     """
-    return list(_wire(server, outcome, wrong))
+    return [_portable(server, wire) for wire in _wire(server, outcome, wrong)]
 
 
 def wire_alone(server: Server, outcome: Outcome, wrong: int, *, spelled: bool) -> WireRequest | None:
@@ -83,7 +84,19 @@ def wire_alone(server: Server, outcome: Outcome, wrong: int, *, spelled: bool) -
         on = {scale.adapter: scale.scale for scale in step.environment.scales} if step.environment else {}
         scales = tuple(AdapterScale(at, on.get(at, 0.0)) for at in range(server.capabilities.adapters))
         operation = msgspec.structs.replace(operation, scales=scales)
-    return WireRequest(wrong + 1, server.path, server.body(request_of(operation, step.prompt, reuse=False)))
+    body = server.body(request_of(operation, step.prompt, reuse=False))
+    return _portable(server, WireRequest(wrong + 1, server.path, body))
+
+
+def _portable(server: Server, wire: WireRequest) -> WireRequest:
+    """With a variable for each file of this machine."""
+    return msgspec.structs.replace(wire, body=_renamed(wire.body, server.variables)) if server.variables else wire
+
+
+def _renamed(value: Any, variables: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _renamed(item, variables) for key, item in value.items()}
+    return f"{{{variables[value]}}}" if isinstance(value, str) and value in variables else value
 
 
 class NotPlain(Exception):  # noqa: N818 - not an error: this plan has no script

@@ -6,8 +6,9 @@ Everything from a record goes in as a quoted word, as a literal or as a one-line
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -18,7 +19,7 @@ from oracles.judgement import Oracle, tells_tokens_apart
 from reports import escaping, prose
 from reports.escaping import printable
 from reports.record import FindingRecord, Wire, WireRequest
-from reports.reproduce.model_names import DefaultFile, default_files, tiny_name
+from reports.reproduce.model_names import OTHER_WEIGHTS, DefaultFile, default_files, tiny_name
 from scenarios.operations import Complete, Sampling, Start
 
 _STARTED = "llama.cpp"
@@ -68,13 +69,17 @@ class Recipe(msgspec.Struct, frozen=True):
     flags: list[str]
     embedded: dict[str, tuple[str, object]]
     files: list[DefaultFile]
+    start: list[str]
+    """The command of an engine other than llama.cpp, where it is known."""
+    fills: list[str]
+    """Files that requests name."""
     tiny: str | None
     bound: float
     reusable: int | None
     """The most prompt tokens that the wrong request could lawfully reuse, where the count is what is wrong."""
     attempts: int
     launched: bool
-    """Whether the scripts know how to start the server."""
+    """Whether the scripts start a llama-server."""
     shape: str
     """How answers look: those of llama.cpp's own route, of SGLang's, or of OpenAI's."""
     tokens: str
@@ -121,6 +126,8 @@ def recipe_of(finding: FindingRecord) -> Recipe | str:
     flights = _flights(finding.wire)
     bypass = None if finding.wire_alone is None else _request(finding, finding.wire_alone)
     launched = settings.engine == _STARTED and bool(settings.model)
+    others = any(_names(wire.body, OTHER_WEIGHTS) for wire in finding.wire)
+    files = default_files(settings, other_weights=others) if launched or settings.start else []
     return Recipe(
         finding=finding,
         requests=requests,
@@ -130,8 +137,10 @@ def recipe_of(finding: FindingRecord) -> Recipe | str:
         bypass=bypass,
         flags=settings.flags,
         embedded=settings.embedded,
-        files=default_files(settings) if launched else [],
-        tiny=tiny_name(settings),
+        files=files,
+        start=settings.start,
+        fills=[file.variable for file in files if any(_names(wire.body, file.variable) for wire in finding.wire)],
+        tiny=tiny_name(settings) if launched else None,
         bound=finding.bound or 0.0,
         reusable=finding.reusable,
         attempts=_ATTEMPTS if flights else 1,
@@ -157,6 +166,21 @@ def _why_not(finding: FindingRecord) -> str:
     if wrong[0].does is Wire.START and finding.divergence is not None and not finding.divergence.target:
         return "the wrong answer is streamed, and this server streams no log probabilities"
     return ""
+
+
+def _names(body: object, variable: str) -> bool:
+    """Whether a body has a place for this file."""
+    if isinstance(body, dict):
+        return any(_names(value, variable) for value in body.values())
+    return body == f"{{{variable}}}"
+
+
+def _shell_word(word: str, variables: Collection[str]) -> str:
+    """A word of a command, with a shell's variable wherever one is named."""
+    parts = re.split(r"\{([A-Z0-9_]+)\}", word)
+    spelled = [shlex.quote(part) if part else "" for part in parts]
+    spelled[1::2] = [f'"${name}"' if name in variables else shlex.quote(f"{{{name}}}") for name in parts[1::2]]
+    return "".join(spelled) or "''"
 
 
 def _setters(requests: Sequence[Request]) -> list[Request]:
@@ -206,6 +230,7 @@ def _template(name: str) -> Template:
         keep_trailing_newline=True,
     )
     environment.filters |= {
+        "word": _shell_word,
         "sh": lambda value: shlex.quote(str(value)),
         "py": _literal,
         "line": _line,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
@@ -56,9 +56,9 @@ def zoo(case: Case, *, planted: bool) -> Iterator[tuple[str, Server]]:
         yield server.url, adapter
 
 
-def scripts_in(folder: Path, case: Case, server: Server) -> Path:
+def scripts_in(folder: Path, case: Case, server: Server, start: Sequence[str] = ()) -> Path:
     """The folder with the scripts of a finding that this plan would be; its requests as they go to ``server``."""
-    return _written(folder, _finding(case, server))
+    return _written(folder, _finding(case, server, start))
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def _written(folder: Path, finding: FindingRecord) -> Path:
     return folder / "findings" / finding.id
 
 
-def _finding(case: Case, server: Server) -> FindingRecord:
+def _finding(case: Case, server: Server, start: Sequence[str]) -> FindingRecord:
     fillers = 4 + case.plan.roots
     roots = Roots(tuple(range(4, fillers)), tuple(range(fillers, fillers + case.plan.fillers)))
     trace = run_plan(server, case.plan, roots)
@@ -120,5 +120,7 @@ def _finding(case: Case, server: Server) -> FindingRecord:
         wire_alone=wire_alone(server, outcome, at, spelled=False),
         bound=BOUND if case.reusable is None else None,
         reusable=case.reusable,
-        settings=msgspec.structs.replace(real_finding().settings, engine=server.engine, model="", flags=[]),
+        settings=msgspec.structs.replace(
+            real_finding().settings, engine=server.engine, model="", flags=[], start=list(start)
+        ),
     )

@@ -234,3 +234,28 @@ def test_scripts_make_up_for_a_refusal_as_the_run_did(said: str, status: int, tm
     assert done.returncode == status, done.stdout + done.stderr
     assert paths[:4] == ["/generate", "/update", "/flush?timeout=30", "/generate"][: 2 if status else 4]
     assert case.returncode == min(status, 1), case.stdout
+
+
+def test_files_have_the_names_that_the_reader_gives_them(tmp_path: Path) -> None:
+    finding, place = real_finding(), "C:\\a&b|c"
+    wire = [
+        WireRequest(1, "/v1/load", {"kwargs": {"path": "{ADAPTER_1}"}, "name": "{ADAPTER_1}s"}, sets=True),
+        WireRequest(finding.wrong, "/v1/completions", {"prompt": "{ADAPTER_1}{MODEL}"}),
+    ]
+    settings = msgspec.structs.replace(
+        finding.settings, engine="vllm", model="sha256:0", adapters=["sha256:1"], flags=[], start=["serve", "{MODEL}"]
+    )
+    scripts = scripts_of(msgspec.structs.replace(finding, wire=wire, wire_alone=wire[-1], settings=settings))
+    (tmp_path / "repro.sh").write_text(scripts.shell)
+    (tmp_path / "test_repro.py").write_text(scripts.pytest)
+    given = tmp_path / place
+    given.touch()
+    with answering({"/v1/completions": {"choices": []}}) as server:
+        where = {"URL": server.url, "MODEL": str(given), "ADAPTER_1": str(given)}
+        shell(tmp_path / "repro.sh", **where)
+        pytest_case(tmp_path / "test_repro.py", **where)
+        loads = [body for path, _, body in server.asked if path == "/v1/load"]
+        asked = [body for path, _, body in server.asked if path == "/v1/completions"]
+    assert len(loads) >= 2
+    assert all(load == {"kwargs": {"path": str(given)}, "name": "{ADAPTER_1}s"} for load in loads)
+    assert all(body == {"prompt": "{ADAPTER_1}{MODEL}"} for body in asked)

@@ -111,12 +111,16 @@ uvicorn.run(build(parse(sys.argv[1:])), port=int(os.environ["PORT"]), log_level=
 """
 
 
+@pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("planted", [True, False])
-def test_scripts_start_a_server_that_they_are_told_the_command_of(planted: bool, tmp_path: Path) -> None:
-    case = CASES["asleep"]
+def test_scripts_start_a_server_by_its_command(planted: bool, known: bool, tmp_path: Path) -> None:
+    """The one that the run recorded, or one that the reader gives."""
+    case, flags = CASES["asleep"], CASES["asleep"].flags(planted=planted)
     with zoo(case, planted=planted) as (_, server):
-        folder = scripts_in(tmp_path, case, server)
-    start = shlex.join([sys.executable, "-P", "-c", ZOO, *case.flags(planted=planted)])
+        folder = scripts_in(
+            tmp_path, case, server, ["env", "A='b", "{PYTHON}", "-P", "-c", ZOO, *flags] if known else []
+        )
+    given = {} if known else {"START": shlex.join([sys.executable, "-P", "-c", ZOO, *flags])}
     for script in ("repro.sh", "test_repro.py"):
-        done = (shell if script == "repro.sh" else pytest_case)(folder / script, START=start)
+        done = (shell if script == "repro.sh" else pytest_case)(folder / script, **given)
         assert done.returncode == (1 if planted else 0), done.stdout + done.stderr
