@@ -21,6 +21,7 @@ from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import adapter_named
 from fuzzer.servers.protocol import Action, Post, Request, RequestRefused, Use, Watcher
 from oracles.observations import Observation, Position, TokenLogprob, all_finite
+from reports.reproduce.model_names import SERVER_GIVEN
 from scenarios.capabilities import Capabilities
 from scenarios.environment import adapter_letter
 from scenarios.operations import Flush, Operation, Reload, ReloadWeights, Sampling, Sleep, Unload
@@ -122,7 +123,6 @@ class SglangServer:
 
     def __init__(self, url: str, setup: SglangSetup | None = None) -> None:
         self._setup = setup or SglangSetup()
-        self.variables = self._setup.variables
         self.url = url.rstrip("/")
         self._connection = Connection(url)
         self._connection.reach()
@@ -216,6 +216,12 @@ class SglangServer:
     def use(self) -> Use:
         """Requests counted where the server was started with --enable-metrics; adapters loaded."""
         return _SglangUse(self._connection, {adapter.lora_name for adapter in self._adapters})
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What a reproducer calls folders, and the ids of adapters, which each start of a server gives anew."""
+        ids = {adapter.lora_id: f"{SERVER_GIVEN}{adapter.lora_name}" for adapter in self._adapters}
+        return {**self._setup.variables, **ids}
 
     def close(self) -> None:
         """Close the kept connection."""

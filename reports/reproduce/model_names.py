@@ -14,6 +14,8 @@ _LLAMA_CPP = "llama.cpp"
 _LAYOUTS = {"mlx-lm": "mlx"}
 """Of the folder of an adapter, by engine; any other reads those of PEFT."""
 OTHER_WEIGHTS = "OTHER_WEIGHTS"
+SERVER_GIVEN = "ID of adapter "
+"""In braces, with the adapter's name: what a server calls it from one start to the next."""
 
 
 class DefaultFile(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from oracles.judgement import Oracle, tells_tokens_apart
 from reports import escaping, prose
 from reports.escaping import printable
 from reports.record import FindingRecord, Wire, WireRequest
-from reports.reproduce.model_names import OTHER_WEIGHTS, DefaultFile, default_files, tiny_name
+from reports.reproduce.model_names import OTHER_WEIGHTS, SERVER_GIVEN, DefaultFile, default_files, tiny_name
 from scenarios.operations import Complete, Sampling, Start
 
 _STARTED = "llama.cpp"
@@ -159,6 +159,9 @@ def _why_not(finding: FindingRecord) -> str:
         return f"step {finding.wrong}, which goes wrong, is not a single request"
     if len([wire for wire in finding.wire if wire.does is Wire.START]) > len(_DESCRIPTORS):
         return f"more than {len(_DESCRIPTORS)} of its requests run side by side"
+    given = next((wire.step for wire in finding.wire if f"{{{SERVER_GIVEN}" in json.dumps(wire.body)), None)
+    if given is not None:
+        return f"step {given} names an adapter by the id that the server gave it, which is another one at each start"
     if finding.oracle == Oracle.METAMORPHIC and finding.wire_alone is None:
         return "there is no other way to say the same thing to this server"
     if finding.bound is None and finding.reusable is None and finding.oracle != Oracle.HEALTH:

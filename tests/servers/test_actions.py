@@ -6,13 +6,21 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
+import msgspec
 import pytest
 from answering import Answers, answering
+from making import ask, path
+from real_run import real_finding
 
+from fuzzer.differential import Outcome
+from fuzzer.execution import Roots, run_plan
 from fuzzer.servers.protocol import RequestRefused
 from fuzzer.servers.sglang_server import SglangServer, SglangSetup
 from fuzzer.servers.vllm_server import Probed, VllmServer, VllmSetup
-from scenarios.operations import Flush, Operation, Reload, ReloadWeights, Restart, Sleep, Unload
+from fuzzer.triage.account import wire_alone, wire_of
+from reports.reproduce.scripts import scripts_of
+from scenarios.operations import Complete, Flush, Operation, Reload, ReloadWeights, Restart, Sleep, Unload
+from scenarios.plans import Plan
 from scenarios.prompts import TokenSpace
 
 SGLANG = {"/server_info": {"version": "1", "lora_paths": [{"lora_name": "a", "lora_id": "f00d"}]}}
@@ -99,3 +107,18 @@ def test_what_a_server_cannot_do_is_refused_without_asking(canned: Answers) -> N
     with closing(sglang(canned)) as server, pytest.raises(RequestRefused):
         server.perform(Restart())
     assert posted(canned) == []
+
+
+def test_an_id_that_only_this_process_knows_is_in_no_script(canned: Answers) -> None:
+    plan = Plan((ask(path(0), 1.0), Complete(prompt=path(0), salt="a")))
+    meta = {"output_token_logprobs": [[-0.5, 7, None]], "output_top_logprobs": [[[-0.5, 7, None]]]}
+    canned.answers["/generate"] = {"meta_info": meta}
+    with closing(sglang(canned)) as server:
+        trace = run_plan(server, plan, Roots((9,)))
+        wire = wire_of(server, Outcome(plan, trace, trace, []), 1)
+        lone = wire_alone(server, Outcome(plan, trace, trace, []), 1, spelled=False)
+    assert [body["extra_key"] for _, _, body in canned.asked if body and "extra_key" in body] == ["f00d"]
+    assert wire[1].body["extra_key"] == "{ID of adapter a}"
+    scripts = scripts_of(msgspec.structs.replace(real_finding(), wire=wire, wire_alone=lone, wrong=2))
+    assert (scripts.shell, scripts.pytest) == ("", "")
+    assert "step 2 names an adapter by the id that the server gave it" in scripts.issue
