@@ -42,6 +42,9 @@ class PythonLaunch:
         """The user's, with what keeps the engine offline and exact; a variable that the user set stays."""
         return {**_QUIET, **self.variables, **child_environment()}
 
+    def module(self, port: int) -> None:
+        """None: the engine is none of ours."""
+
     def child_argv(self, port: int) -> list[str]:
         """The command that is run, under a guard that ends it with us."""
         guard = [sys.executable, "-P", "-m", "fuzzer.servers.guard"]

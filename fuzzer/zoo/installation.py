@@ -47,9 +47,14 @@ class ZooLaunch:
         """What a person would type."""
         return ("stalefuzz", "zoo", "serve", *self.arguments)
 
+    def module(self, port: int) -> tuple[str, list[str]]:
+        """What is run; the server takes any free port."""
+        return "fuzzer.zoo.serve", list(self.arguments)
+
     def child_argv(self, port: int) -> list[str]:
-        """The command that is run; the server takes any free port."""
-        return [sys.executable, "-P", "-m", "fuzzer.zoo.serve", *self.arguments]
+        """The same as a command."""
+        module, arguments = self.module(port)
+        return [sys.executable, "-P", "-m", module, *arguments]
 
     def environment(self) -> dict[str, str]:
         """The environment that it runs in."""
