@@ -74,6 +74,12 @@ def forked(module: str, arguments: Sequence[str], environment: Mapping[str, str]
     return _fork_server(module, environment).fork(arguments, environment, stderr)
 
 
+def prepare(module: str, environment: Mapping[str, str]) -> None:
+    """Have a module imported for the processes to come, if this system has such."""
+    if _inherits_orphans():
+        _fork_server(module, environment)
+
+
 class _ForkServer:
     """The process that has a module imported; it ends with this one."""
 
@@ -127,6 +133,7 @@ class _ForkServer:
     def close(self) -> None:
         """End it, not what it forked."""
         self._asks.close()
+        self._process.kill()
         self._process.wait()
 
 
