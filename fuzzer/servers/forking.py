@@ -20,6 +20,8 @@ from typing import IO, NamedTuple
 from fuzzer.servers.fork_server import MOST_BYTES, ROOM
 
 _PR_SET_CHILD_SUBREAPER = 36
+_IDLE_THREADS = "ignore::DeprecationWarning"
+"""From Python 3.12 on, forking beside other threads gives a warning: those of numpy's BLAS, of which we use nothing."""
 
 
 class CannotForkError(Exception):
@@ -87,7 +89,8 @@ class _ForkServer:
         self._asks, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
         with theirs:
-            command = [sys.executable, "-P", "-m", "fuzzer.servers.fork_server", module, str(theirs.fileno()), ROOM]
+            python = [sys.executable, "-P", "-W", _IDLE_THREADS, "-m"]
+            command = [*python, "fuzzer.servers.fork_server", module, str(theirs.fileno()), ROOM]
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
