@@ -9,7 +9,7 @@ import httpx
 import pytest
 from installed import vllm, vllm_with_the_reload_bug
 from running import stalefuzz
-from somebody_else import somebody_else
+from shared_target import SharedTarget, completes, reloads
 
 from fuzzer.models.hf_folders import hf_folders
 from fuzzer.models.hf_tiny import AdapterLayout
@@ -22,7 +22,6 @@ from scenarios.operations import Flush, ReloadWeights, Sleep
 pytestmark = pytest.mark.vllm
 TIME = ("--time", "1800s")
 PATIENCE_S = 2400.0
-SHARED = ("--engine", "vllm", "--reference", "bypass", "--max-steps", "30", "--seed", "3", *TIME)
 TROPHIES = Path(__file__).parents[2] / ".github" / "trophies"
 PROFILE = """
 [[profile]]
@@ -43,11 +42,6 @@ def vllm_url() -> Iterator[str]:
         installation = VllmInstallation(ServerOptions(launch="vllm"), True)
     with installation.target() as process:
         yield process.url
-
-
-def completes(client: httpx.Client, number: int) -> httpx.Response:
-    prompt = [5 + number % 900, *range(40, 80)]
-    return client.post("/v1/completions", json={"model": "base", "prompt": prompt, "max_tokens": 1, "temperature": 0})
 
 
 def test_a_reloaded_adapter_answers_with_the_blocks_of_the_old_one(tmp_path: Path) -> None:
@@ -95,28 +89,14 @@ def test_a_profile_is_enough_for_it(vllm_url: str, tmp_path: Path, adapters: tup
 
 
 def test_requests_of_others_are_counted(vllm_url: str, tmp_path: Path) -> None:
-    (tmp_path / "crowded").mkdir()
-    with somebody_else(vllm_url, completes):
-        crowded = stalefuzz("run", "--target", vllm_url, *SHARED, folder=tmp_path / "crowded", patience_s=PATIENCE_S)
-    quiet = stalefuzz("run", "--target", vllm_url, *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
-    assert (crowded.status, quiet.status) == (0, 0), crowded.said + quiet.said
-    assert crowded.record["others"]["work"] > 0
-    nobody = {"requests": 0, "work": 0, "unit": "requests", "changes": {}}
-    assert quiet.record["others"] == {"told_by": "/metrics", **nobody}
+    SharedTarget(vllm_url, "vllm", TIME[1], PATIENCE_S).counts_requests_of_others(completes, tmp_path)
 
 
 def test_adapters_that_others_reload_are_no_bug_of_the_server(vllm_url: str, tmp_path: Path) -> None:
     with httpx.Client(base_url=vllm_url) as client:
         folders = [card["root"] for card in client.get("/v1/models").json()["data"] if card["parent"]]
-
-    def reloads(client: httpx.Client, number: int) -> httpx.Response:
-        adapter = {"lora_name": "a", "lora_path": folders[number % 2], "load_inplace": True}
-        return client.post("/v1/load_lora_adapter", json=adapter)
-
-    with somebody_else(vllm_url, reloads):
-        run = stalefuzz("run", "--target", vllm_url, *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
-    assert run.record["findings"] == []
-    assert run.record["others"]["changes"]["the folder of a"] > 0
+    shared = SharedTarget(vllm_url, "vllm", TIME[1], PATIENCE_S)
+    shared.blames_nothing_on_reloads(lambda client, number: reloads(client, folders[number % 2]), tmp_path)
 
 
 def test_findings_of_llama_server_are_replayed(tmp_path: Path) -> None:
