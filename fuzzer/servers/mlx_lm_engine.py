@@ -44,6 +44,7 @@ class MlxInstallation(FolderInstallation):
             space=space,
             context=folders.context,
             window=folders.window,
+            recurrent=folders.recurrent,
             model=folders.model,
             adapters=folders.adapters,
         )

@@ -46,6 +46,7 @@ class MlxServer(OpenAIServer):
         space: TokenSpace,
         context: int,
         window: int | None = None,
+        recurrent: bool = False,
         model: Path | None = None,
         adapters: Sequence[Path] = (),
     ) -> None:
@@ -69,6 +70,8 @@ class MlxServer(OpenAIServer):
             approximate_reuse=texts.cost > 1,
             slots=8,
             window=window,
+            recurrent=recurrent,
+            whole_entries=recurrent,
         )
 
     def complete(self, request: Request) -> Observation:

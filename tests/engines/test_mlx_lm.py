@@ -34,12 +34,27 @@ def test_plain_attention_is_clean(tmp_path: Path) -> None:
     assert run.record["target"]["capabilities"]["top_logprobs"] == 10
 
 
-def test_a_hybrid_is_clean(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words", [("--adapter", "none", "--scenario", "plain"), ("--scenario", "adapter-scale")], ids=["bare", "adapters"]
+)
+def test_a_hybrid_is_clean(tmp_path: Path, words: tuple[str, ...]) -> None:
     """State-space layers, whose state cannot be cut back: what is reused is a whole stored entry."""
-    words = ("--launch", "mlx-lm", "--tiny", "granite", "--adapter", "none", "--scenario", "plain", "--max-steps", "60")
-    run = stalefuzz("run", *words, "--seed", "1", "--time", "300s", folder=tmp_path, patience_s=PATIENCE_S, env=mlx())
+    brief = ("--max-steps", "60", "--seed", "1", "--time", "300s")
+    run = stalefuzz(
+        "run",
+        "--launch",
+        "mlx-lm",
+        "--tiny",
+        "granite",
+        *words,
+        *brief,
+        folder=tmp_path,
+        patience_s=PATIENCE_S,
+        env=mlx(),
+    )
     assert run.status == 0, run.said
-    assert run.record["reuse"]["hits"] > 3
+    assert run.record["reuse"]["hits"] > 8
+    assert "reuses whole entries only" in run.stdout
 
 
 def test_adapters_are_folders(tmp_path: Path) -> None:
