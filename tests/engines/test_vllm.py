@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,13 +35,25 @@ adapter-models = true
 
 
 @pytest.fixture(scope="module")
-def vllm_url() -> Iterator[str]:
-    """A vLLM server of somebody's, a tiny model and its two adapters on it."""
+def installation() -> Iterator[VllmInstallation]:
+    """vLLM as somebody starts it, with a tiny model and its two adapters."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in vllm().items():
             patch.setenv(name, value)
-        installation = VllmInstallation(ServerOptions(launch="vllm"), True)
+        yield VllmInstallation(ServerOptions(launch="vllm"), True)
+
+
+@pytest.fixture(scope="module")
+def vllm_url(installation: VllmInstallation) -> Iterator[str]:
+    """A vLLM server of somebody's."""
     with installation.target() as process:
+        yield process.url
+
+
+@pytest.fixture(scope="module")
+def uncached_url(installation: VllmInstallation) -> Iterator[str]:
+    """The same without prefix caching."""
+    with installation.target(installation.no_cache) as process:
         yield process.url
 
 
@@ -88,6 +101,25 @@ def test_a_profile_is_enough_for_it(vllm_url: str, tmp_path: Path, adapters: tup
     assert capabilities["adapters"] == len(adapters) // 2
 
 
+@pytest.mark.parametrize("adapters", [(), ("--adapter", "a", "--adapter", "b")])
+def test_as_a_server_of_which_nothing_is_known_but_its_route(
+    vllm_url: str, uncached_url: str, tmp_path: Path, adapters: tuple[str, ...]
+) -> None:
+    """Nothing says how it could skip its cache, so that it needs a reference; what it cached it tells itself."""
+    words = ("run", "--target", vllm_url, "--engine", "openai", *adapters)
+    alone = stalefuzz(*words, folder=tmp_path, patience_s=PATIENCE_S)
+    assert alone.status == 2
+    assert "give it with --reference URL" in alone.stderr
+    paired = (*words, "--reference", uncached_url, "--max-steps", "150", "--seed", "1", *TIME)
+    run = stalefuzz(*paired, folder=tmp_path, patience_s=PATIENCE_S)
+    assert run.status == 0, run.said
+    assert run.record["reference"]["mode"] == "url"
+    assert run.record["reuse"]["hits"] > 10
+    capabilities = run.record["target"]["capabilities"]
+    assert (capabilities["block"], capabilities["top_logprobs"]) == (32, 20)
+    assert capabilities["adapters"] == len(adapters) // 2
+
+
 def test_requests_of_others_are_counted(vllm_url: str, tmp_path: Path) -> None:
     SharedTarget(vllm_url, "vllm", TIME[1], PATIENCE_S).counts_requests_of_others(completes, tmp_path)
 
@@ -108,6 +140,20 @@ def test_findings_of_llama_server_are_replayed(tmp_path: Path) -> None:
     assert "lawful reuse of" in fixed
     assert error.startswith("ERROR"), replayed.said
     assert "needs what this server cannot do: set_scales" in error
+
+
+def test_a_finding_of_llama_server_shows_here_too(tmp_path: Path) -> None:
+    """The same bug in both: a tier below the cache, llama-server's in RAM or vLLM's on disk, keyed by tokens alone.
+
+    On vLLM it is vllm#53495: ExampleConnector's entries are found whatever adapter or tenant asks.
+    """
+    where = {"shared_storage_path": str(tmp_path / "tier")}
+    tier = {"kv_connector": "ExampleConnector", "kv_role": "kv_both", "kv_connector_extra_config": where}
+    words = ("--launch", "vllm", "--", "--kv-transfer-config", json.dumps(tier))
+    file = TROPHIES / "llama.cpp-30129.json"
+    replayed = stalefuzz("replay", file, *words, folder=tmp_path, patience_s=PATIENCE_S, env=vllm())
+    assert replayed.status == 1, replayed.said
+    assert replayed.stdout.startswith("REPRODUCED"), replayed.said
 
 
 @pytest.fixture
