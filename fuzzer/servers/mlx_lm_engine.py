@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from fuzzer.errors import UsageError
@@ -13,7 +14,7 @@ from fuzzer.servers.folder_engine import FolderInstallation
 from fuzzer.servers.http import Connection
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.mlx_lm_server import ENGINE as NAME
-from fuzzer.servers.mlx_lm_server import MlxServer, version_at
+from fuzzer.servers.mlx_lm_server import MlxServer, cuts_nothing_back, version_at
 from fuzzer.servers.probed_texts import probed_texts
 from fuzzer.servers.python_engine import PythonLaunch
 from fuzzer.servers.texts import Texts
@@ -21,6 +22,8 @@ from scenarios.prompts import TokenSpace
 
 _SPECIAL_TOKENS = 4
 _START_SECONDS = 120.0
+_CONTEXT = 2048
+"""Of a server of the user's, which does not tell."""
 
 
 class MlxInstallation(FolderInstallation):
@@ -44,7 +47,7 @@ class MlxInstallation(FolderInstallation):
             space=space,
             context=folders.context,
             window=folders.window,
-            recurrent=folders.recurrent,
+            whole_entries=folders.recurrent,
             model=folders.model,
             adapters=folders.adapters,
         )
@@ -66,7 +69,9 @@ def _attach(url: str, options: ServerOptions) -> MlxServer:
     if options.adapters:
         raise UsageError("mlx_lm.server takes adapters as paths on its own machine: launch it, or leave --adapter out")
     texts, space = probed_texts(url, {})
-    return MlxServer(url, texts, space=space, context=2048)
+    with closing(MlxServer(url, texts, space=space, context=_CONTEXT)) as tried:
+        whole_entries = cuts_nothing_back(tried)
+    return MlxServer(url, texts, space=space, context=_CONTEXT, whole_entries=whole_entries)
 
 
 def _speaks(connection: Connection) -> bool:

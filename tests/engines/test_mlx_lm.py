@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from installed import mlx
 from running import stalefuzz
+
+from fuzzer.options import ServerOptions
+from fuzzer.servers.mlx_lm_engine import MlxInstallation
+from fuzzer.servers.mlx_lm_server import cuts_nothing_back
 
 pytestmark = pytest.mark.mlx
 PATIENCE_S = 600.0
@@ -64,3 +69,14 @@ def test_adapters_are_folders(tmp_path: Path) -> None:
     assert run.record["target"]["capabilities"]["adapters"] == 2
     assert not run.record["suspects"]
     assert not any("by no more than rounding" in why for why in run.record["not_exercised"].values())
+
+
+@pytest.mark.parametrize(("tiny", "whole"), [("dense", False), ("granite", True)])
+def test_whether_a_server_of_the_users_cuts_entries_back_is_tried(
+    monkeypatch: pytest.MonkeyPatch, tiny: str, whole: bool
+) -> None:
+    for name, value in mlx().items():
+        monkeypatch.setenv(name, value)
+    installation = MlxInstallation(ServerOptions(launch="mlx-lm", tiny=tiny, adapters=()), True)
+    with installation.target() as process, closing(installation.connect(process.url)) as server:
+        assert cuts_nothing_back(server) is whole
