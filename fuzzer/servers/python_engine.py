@@ -78,6 +78,19 @@ def last_value(flags: tuple[str, ...], name: str) -> str | None:
     return found
 
 
+def without(flags: tuple[str, ...], *names: str) -> tuple[str, ...]:
+    """The flags without those called ``names``, whatever their values, also where a name goes on: ``--name.part``."""
+    kept: list[str] = []
+    leaving = False
+    for word in flags:
+        if word.startswith("--"):
+            name = word.partition("=")[0].replace("_", "-")
+            leaving = any(name == left or name.startswith(f"{left}.") for left in names)
+        if not leaving:
+            kept.append(word)
+    return tuple(kept)
+
+
 def number(flags: tuple[str, ...], name: str, otherwise: int) -> int:
     """The number that the flags give for ``name``."""
     word = last_value(flags, name)
