@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from fuzzer.differential import Differential, Pending
+from fuzzer.differential import Differential, Outcome, Pending
+from fuzzer.servers.protocol import Server
+from fuzzer.triage.account import NotPlain, wire_of
 from fuzzer.triage.reduce import Reduction
 from oracles.lost_reuse import Loss, Promise, control, kept, losses
 from oracles.observations import Trace
-from reports.record import LostReuse
+from reports.record import LostReuse, WireRequest
 from scenarios.plans import Plan
 from scenarios.story import story_lines
 
@@ -37,15 +39,17 @@ class LostReuseWatch:
 
     def _first(self, differential: Differential, plan: Plan, loss: Loss, setting: tuple[str, ...]) -> LostReuse:
         found_s = self._elapsed()
-        last = loss
+        last, outcome = loss, None
 
         def shows(candidate: Plan) -> int | None:
-            nonlocal last
-            trace = differential.begin(candidate).outcome().ours
-            same = (one for one in _broken(differential, candidate, trace) if one.promise is loss.promise)
+            nonlocal last, outcome
+            ran = differential.begin(candidate).outcome()
+            same = (one for one in _broken(differential, candidate, ran.ours) if one.promise is loss.promise)
             shown = next(same, None)
-            last = shown or last
-            return shown.step if shown is not None else None
+            if shown is None:
+                return None
+            last, outcome = shown, ran
+            return shown.step
 
         # Lengths say nothing about it, and the time is better spent on wrong answers.
         minimal = Reduction(shows, out_of_time=self._out_of_time).outline(plan)
@@ -57,8 +61,19 @@ class LostReuseWatch:
             prologue=minimal.prologue,
             plan=minimal.operations,
             settings=list(setting),
+            wire=_wire(differential.target.server, outcome, minimal, last.step),
             found_s=found_s,
         )
+
+
+def _wire(server: Server, outcome: Outcome | None, minimal: Plan, step: int) -> list[WireRequest]:
+    """What to send to see it, from the run of the reduced plan."""
+    if outcome is None or outcome.plan != minimal:
+        return []
+    try:
+        return wire_of(server, outcome, step)
+    except NotPlain:
+        return []
 
 
 def _broken(differential: Differential, plan: Plan, trace: Trace) -> Iterator[Loss]:

@@ -27,8 +27,9 @@ class JensenShannon(msgspec.Struct, frozen=True):
 def jensen_shannon(ours: Sequence[TokenLogprob], theirs: Sequence[TokenLogprob]) -> JensenShannon | None:
     """Sound bounds from two top-k lists; None where one is empty.
 
-    What the lists do not share is one token in the lower bound, since merging tokens never moves distributions apart;
-    in the upper bound it has no token in common.
+    In the lower bound, what the lists do not share is one token, since merging tokens never moves distributions apart;
+    or each token of one list is as likely on the other side as its last entry allows, whichever is more. In the upper
+    bound it has no token in common.
     """
     if not ours or not theirs:
         return None
@@ -37,7 +38,14 @@ def jensen_shannon(ours: Sequence[TokenLogprob], theirs: Sequence[TokenLogprob])
     shared = left.keys() & right.keys()
     known = sum(_term(left[token], right[token]) for token in shared)
     rest = [max(0.0, 1 - sum(side[token] for token in shared)) for side in (left, right)]
-    return JensenShannon(max(0.0, known + _term(*rest)), min(MOST, max(0.0, known + sum(rest) / 2 * MOST)))
+    parted = _parted(left, right) + _parted(right, left)
+    return JensenShannon(max(0.0, known + max(_term(*rest), parted)), min(MOST, max(0.0, known + sum(rest) / 2 * MOST)))
+
+
+def _parted(mine: dict[int, float], other: dict[int, float]) -> float:
+    """The least that tokens of one list only contribute."""
+    last = min(other.values())
+    return sum(_term(p, min(p, last)) for token, p in mine.items() if token not in other)
 
 
 def _term(p: float, q: float) -> float:

@@ -93,7 +93,7 @@ def _judge_answer(
         delta, bound = _excess(comparison, noise.bound_at(held_to, position), noise.limits_at(held_to, position))
         return Suspect(at, Oracle.LOGPROBS, position, delta, bound, ours.reused, ours.computed)
     bound = noise.bound_at(held_to, comparison.parted or 0)
-    if comparison.parted is None or not _tells_tokens_apart(step.sampling, comparison.gap, bound):
+    if comparison.parted is None or not tells_tokens_apart(step.sampling, comparison.gap, bound):
         return None
     return Suspect(at, Oracle.TOKENS, comparison.parted, comparison.delta, bound, ours.reused, ours.computed)
 
@@ -105,7 +105,7 @@ def _excess(comparison: Comparison, bound: float, limits: Deltas) -> tuple[float
     return max(zip(comparison.by_band, limits, strict=True), key=lambda pair: pair[0] / pair[1])
 
 
-def _tells_tokens_apart(sampling: str, gap: float, bound: float) -> bool:
+def tells_tokens_apart(sampling: str, gap: float, bound: float) -> bool:
     """Whether tokens that part are more than a near-tie.
 
     Logprobs are those before sampling: what a penalty or a bias makes of a gap is not told, so tokens chosen under one

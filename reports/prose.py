@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from oracles.divergence import MOST, JensenShannon
 from oracles.evidence import Arm
 from reports.escaping import token_text
-from reports.record import Divergence, FindingRecord, RunRecord
+from reports.record import Divergence, FindingRecord, LostReuse, Mitigation, RunRecord
 from scenarios.plans import Plan
 from scenarios.story import story_lines
 
@@ -65,6 +66,14 @@ CAUSES = {
     "health": "the server gives no answer that can be judged",
 }
 
+
+PROMISES = {
+    "asked again": "the request right before it had the same settings and most of the same prompt",
+    "restored from a file": "the state of such a request had just been restored into its slot, and without saving and "
+    "restoring as much is reused",
+    "pinned to another slot": "such a request had run before, and the server finds its state when no slot is named",
+}
+"""Why a hit had to come, in words."""
 
 _STALE = {"logprobs", "tokens", "accounting"}
 """Oracles whose findings are about reused or inherited state."""
@@ -173,10 +182,39 @@ def _control(control: Arm) -> str:
 
 def until_fixed(finding: FindingRecord) -> str:
     """What a user can do about it today."""
-    helps = [mitigation.setting for mitigation in finding.mitigations if mitigation.clean]
+    helps = [_remedy(mitigation, finding) for mitigation in finding.mitigations if mitigation.clean]
     if not helps:
         return "No setting that was tried avoids it."
     return f"Until it is fixed, any of these avoids it: {joined(helps, 'or')}."
+
+
+def _remedy(mitigation: Mitigation, finding: FindingRecord) -> str:
+    """A way past the cache was tried with every request: what one of them writes, others read."""
+    bypass = finding.bypass is not None and mitigation is finding.mitigations[0]
+    return f"{mitigation.setting} in every request" if bypass else mitigation.setting
+
+
+def legend(lines: Iterable[str]) -> str:
+    """What the short names in the lines of a plan stand for, as far as they occur."""
+    text = "\n".join(lines)
+    found = [(words, re.search(pattern, text)) for pattern, words in _NAMES]
+    return " ".join(words.format(*match.groups()) for words, match in found if match is not None)
+
+
+_NAMES = (
+    (
+        r"\b(?:complete|start) (?=[A-Z])",
+        "Capital letters are prompts: those of one letter begin with the same token, any others share nothing.",
+    ),
+    (r"\b([A-Z]\d*)\[:(\d+)\]", "{0}[:{1}] is {0} cut to its first tokens, {1} of them."),
+    (
+        r"\b([A-Z]\d*)\.([a-z]+)(\d+)",
+        "In {0}.{1}{2}, the first token is followed by the beginning of a text called {1}, {2} of its tokens.",
+    ),
+    (r"\b([a-z])=(-?[\d.]+)", "{0}={1} is adapter {0} at scale {1}."),
+    (r"\(global scales\)", "With global scales, a request names no adapter and follows what the server is set to."),
+    (r"\bsalt=", "The salt is a tenant's key, across which nothing may be shared."),
+)
 
 
 def joined(words: Sequence[str], conjunction: str = "and") -> str:
@@ -220,6 +258,17 @@ def _reference(mode: str) -> str:
         "bypass": "itself, told to skip its cache",
         "url": "another server",
     }.get(mode, f"a reference ({mode})")
+
+
+def loss_in_words(lost: LostReuse) -> str:
+    """What was computed again although it was at hand."""
+    settings = f" The server was started with {' '.join(lost.settings)} besides." if lost.settings else ""
+    times = f"; seen {lost.times} times" if lost.times > 1 else ""
+    why = PROMISES.get(lost.promise, lost.promise)
+    return (
+        f"Step {lost.step} computed again what it could have reused, up to {counted(lost.tokens, 'prompt token')}: "
+        f"{why}{times}.{settings}"
+    )
 
 
 def others_in_words(record: RunRecord) -> list[str]:

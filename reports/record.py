@@ -63,6 +63,8 @@ class Settings(msgspec.Struct, frozen=True):
     numerics: str
     embedded: dict[str, tuple[str, Any]] = {}
     """Flag to field and value in llama.cpp's own settings structure, for a reproducer on the xllamacpp wheel."""
+    start: list[str] = []
+    """The command that starts an engine other than llama.cpp; {MODEL} and the like stand for files of the reader's."""
 
 
 class SourceRecord(msgspec.Struct, frozen=True):
@@ -124,6 +126,10 @@ class Wire(StrEnum):
     AWAIT = "await"
     JOIN = "join"
     ABORT = "abort"
+    UNTIL = "until"
+    """Ask with GET until the answer has a field true."""
+    RESTART = "restart"
+    """End the server and start it again on the same files."""
 
 
 class WireRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -132,7 +138,6 @@ class WireRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     step: int
     path: str = ""
     body: Any = None
-    method: str = "POST"
     sets: bool = False
     """It sets what the wrong request relies on, so the request alone needs it too."""
     does: Wire = Wire.SEND
@@ -140,6 +145,12 @@ class WireRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """Step of the started request that is awaited, joined or aborted."""
     tokens: int = 0
     """How many of them are awaited."""
+    field: str = ""
+    """What an answer to GET has to have true."""
+    remedies: str = ""
+    """It is sent only where the one before was refused with these words in the answer, and makes up for that."""
+    refused: bool = False
+    """The server refused it in the run, which went on all the same."""
 
 
 class Original(msgspec.Struct, frozen=True):
@@ -229,6 +240,8 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
     ablations: list[AblationRecord] = []
     wire: list[WireRequest] = []
     """Up to the wrong request, or all where requests overlap; empty where no script can do it."""
+    no_wire: str = ""
+    """Why none can."""
     wire_alone: WireRequest | None = None
     """The wrong request, told not to read the cache; with every adapter named, where that is what makes it right."""
     reused: int | None = None
@@ -279,6 +292,8 @@ class LostReuse(msgspec.Struct):
     plan: tuple[Operation, ...] = ()
     settings: list[str] = []
     """Flags of the server beyond those of the run's settings."""
+    wire: list[WireRequest] = []
+    """What to send to see it; empty where that cannot be said in plain requests."""
     found_s: float | None = None
 
 

@@ -40,6 +40,7 @@ def redacted(record: RunRecord) -> RunRecord:
         findings=[redacted_finding(finding) for finding in record.findings],
         others=_others(record.others),
         suspects=[redacted_suspect(suspect) for suspect in record.suspects],
+        reuse_lost=[msgspec.structs.replace(lost, wire=[]) for lost in record.reuse_lost],
     )
 
 

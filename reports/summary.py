@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from reports.escaping import code_block, markdown
-from reports.prose import compared, others_in_words, paragraph, until_fixed, verdict_line
-from reports.record import FindingRecord, RunRecord
+from reports.prose import compared, loss_in_words, others_in_words, paragraph, until_fixed, verdict_line
+from reports.record import FindingRecord, LostReuse, RunRecord
 
 _MOST_FINDINGS = 20
 _MARKS = {"clean": "\N{WHITE HEAVY CHECK MARK}", "finding": "\N{CROSS MARK}"}
@@ -24,6 +24,7 @@ def summary(record: RunRecord) -> str:
     left_out = len(record.findings) - _MOST_FINDINGS
     parts += [f"{left_out} more findings are in run.json."] if left_out > 0 else []
     parts += ["\n".join(f"- {markdown(line)}" for line in others)] if (others := others_in_words(record)) else []
+    parts += [_lost(one) for one in record.reuse_lost]
     parts += [_not_exercised(record)] if record.not_exercised else []
     parts += [_baseline(record)] if record.baseline_fixed or record.baseline_unseen else []
     return "\n\n".join([*parts, f"Seed {record.seed}."]) + "\n"
@@ -65,6 +66,13 @@ def _account(finding: FindingRecord) -> str:
             markdown(until_fixed(finding)),
             code_block(f"stalefuzz replay findings/{finding.id}.json", "sh"),
         ]
+    )
+
+
+def _lost(lost: LostReuse) -> str:
+    story = "\n".join(f"{number}  {line}" for number, line in enumerate(lost.story[:60], 1))
+    return "\n\n".join(
+        ["### Reuse that was lost (no answer is wrong)", markdown(loss_in_words(lost)), code_block(story, "text")]
     )
 
 

@@ -130,8 +130,11 @@ def _keep_models(out: Path, rig: Rig) -> None:
     """Copies of the tiny model beside the findings, so that the reproducers find it."""
     for path in rig.tiny_files:
         (out / FOLDER).mkdir(parents=True, exist_ok=True)
-        if not (out / FOLDER / path.name).is_file():
-            shutil.copyfile(path, out / FOLDER / path.name)
+        copy = out / FOLDER / path.name
+        if path.is_dir():
+            shutil.copytree(path, copy, dirs_exist_ok=True)
+        elif not copy.is_file():
+            shutil.copyfile(path, copy)
 
 
 def _store(options: RunOptions) -> Store:

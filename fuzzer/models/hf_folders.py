@@ -30,6 +30,21 @@ class HFFolders(msgspec.Struct, frozen=True):
     recurrent: bool = False
     """Some of its layers keep one state in place of a past."""
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """What a reproducer calls each folder."""
+        others = {str(path): "OTHER_WEIGHTS" for path in self.weights[1:]}
+        adapters = {str(path): f"ADAPTER_{number}" for number, path in enumerate(self.adapters, 1)}
+        return {**others, **adapters, str(self.model): "MODEL"}
+
+    @property
+    def tiny_files(self) -> tuple[Path, ...]:
+        """Folders of ours, which reproducers may bring along."""
+        adapters = [
+            path for path, name in zip(self.adapters, self.adapter_names, strict=True) if name.startswith("tiny:")
+        ]
+        return (*self.weights, *adapters) if self.tiny else ()
+
 
 def hf_folders(options: ServerOptions, layout: AdapterLayout, engine: str) -> HFFolders:
     """Find or write the folders; raises UsageError where one is missing or of another kind."""

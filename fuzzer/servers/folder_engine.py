@@ -11,7 +11,7 @@ from fuzzer.models.hf_tiny import AdapterLayout
 from fuzzer.options import ServerOptions
 from fuzzer.servers.adapter_versions import all_versions, first_versions, version_of
 from fuzzer.servers.launched import LaunchedServer
-from fuzzer.servers.python_engine import interpreter, without
+from fuzzer.servers.python_engine import PythonLaunch, interpreter, start_command, without
 from reports.record import Settings
 
 
@@ -32,7 +32,6 @@ class FolderInstallation(ABC):
 
     takes_settings = False
     build = None
-    tiny_files: tuple[Path, ...] = ()
     starts_quickly = False
 
     def __init__(self, options: ServerOptions, exact: bool) -> None:
@@ -42,10 +41,14 @@ class FolderInstallation(ABC):
         self._flags = options.server_flags
         self._python = interpreter(self.name, self.module, self.variable)
 
+    @property
+    def tiny_files(self) -> tuple[Path, ...]:
+        """Model and adapters of ours."""
+        return self._folders.tiny_files
+
     def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
         """A server that caches, not yet started."""
-        folders = self._folders
-        return self._launch(folders.model, first_versions(folders.adapters), *self.with_cache, *self._flags, *further)
+        return LaunchedServer(self._target(*further))
 
     def reference(self) -> LaunchedServer:
         """The same model with every cache off, each version of each adapter under a name of its own."""
@@ -56,16 +59,22 @@ class FolderInstallation(ABC):
         folders = self._folders
         model = version_of(folders.weights or (folders.model,), weights)
         flags = without(self._flags, *self.caches)
-        return self._launch(model, all_versions(folders.adapters), *flags, *self.no_cache)
+        return LaunchedServer(self._launch(model, all_versions(folders.adapters), *flags, *self.no_cache))
 
     def settings(self, setting: tuple[str, ...] = ()) -> Settings:
         """What a finding records."""
         folders = self._folders
-        return Settings(self.name, "", list(self._flags), folders.model_name, list(folders.adapter_names), "")
+        start = start_command(self._target(), folders.variables)
+        adapters = list(folders.adapter_names)
+        return Settings(self.name, "", list(self._flags), folders.model_name, adapters, "", start=start)
 
     def close(self) -> None:  # noqa: B027 - an engine of its own may have something to remove
         """Nothing was written."""
 
+    def _target(self, *further: str) -> PythonLaunch:
+        folders = self._folders
+        return self._launch(folders.model, first_versions(folders.adapters), *self.with_cache, *self._flags, *further)
+
     @abstractmethod
-    def _launch(self, model: Path, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:
-        """A server of this model with adapters, each a name and a folder, not yet started."""
+    def _launch(self, model: Path, adapters: list[tuple[str, str]], *flags: str) -> PythonLaunch:
+        """What starts a server of this model with adapters, each a name and a folder."""

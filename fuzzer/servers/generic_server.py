@@ -15,7 +15,7 @@ from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion, prompt_fields, with_cached
 from fuzzer.servers.probed_texts import probed_texts
 from fuzzer.servers.profiles import CACHED, FRESH, Profile
-from fuzzer.servers.protocol import Request, RequestRefused
+from fuzzer.servers.protocol import Action, Post, Request, RequestRefused
 from scenarios.capabilities import Capabilities
 from scenarios.operations import Flush, Operation, Sampling
 from scenarios.prompts import TokenSpace
@@ -90,11 +90,10 @@ class GenericServer(OpenAIServer):
             }
         return body | _SAMPLINGS.get(request.sampling, {})
 
-    def action(self, operation: Operation) -> tuple[str, Any] | None:
-        """Route and JSON of an operation that is no request; None for one that this server cannot do."""
-        if isinstance(operation, Flush) and self._profile.flush is not None:
-            return self._profile.flush, {}
-        return None
+    def action(self, operation: Operation) -> Action:
+        """What an operation that is no request is on the wire; empty for one that this server cannot do."""
+        flush = self._profile.flush
+        return [Post(flush, {})] if isinstance(operation, Flush) and flush is not None else []
 
     def _spelled(self, prompt: Sequence[int]) -> Any:
         if self.texts.pieces:

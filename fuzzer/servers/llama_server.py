@@ -5,16 +5,16 @@ Field names and their meaning are llama.cpp's own, tools/server/README.md of b11
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import msgspec
 
 from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
+from fuzzer.servers.actions import carry_out
 from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.llama_use import LlamaUse
-from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
+from fuzzer.servers.protocol import NO_VARIABLES, Action, Post, Request, RequestRefused, Until, Use, Watcher
 from oracles.observations import Observation, Position, TokenLogprob, all_finite
 from scenarios.capabilities import Capabilities, ModelShape
 from scenarios.environment import AdapterScale
@@ -28,16 +28,15 @@ _SPECIAL_TOKENS = 4
 """Unknown, start, end and newline come first in the vocabularies that we write and in most others."""
 _FIELDS = ["completion_probabilities", "timings", "id_slot"]
 """All that is read of an answer; the rest, the prompt and every setting again, is not sent then."""
-_TASKS: dict[Task, tuple[str, Any]] = {
-    Task.TOKENIZE: ("/tokenize", {"content": "a b c"}),
-    Task.EMBEDDING: ("/embedding", {"content": "a b c"}),
-    Task.CHAT: (
+_TASKS: dict[Task, Post] = {
+    Task.TOKENIZE: Post("/tokenize", {"content": "a b c"}),
+    Task.EMBEDDING: Post("/embedding", {"content": "a b c"}),
+    Task.CHAT: Post(
         "/v1/chat/completions",
         {"messages": [{"role": "user", "content": "a b c"}], "max_tokens": 2, "temperature": 0},
     ),
 }
 _MALFORMED = 400
-_SLEEP_S, _LOOK_S = 60.0, 0.02
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _REQUESTS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repeat_penalty": 1.5, "repeat_last_n": 64, "presence_penalty": 0.5},
@@ -83,7 +82,6 @@ class _Props(msgspec.Struct, frozen=True):
     default_generation_settings: _Default
     total_slots: int
     build_info: str = "unknown"
-    is_sleeping: bool = False
 
 
 class _Adapter(msgspec.Struct, frozen=True):
@@ -121,6 +119,7 @@ class LlamaServer:
 
     engine = ENGINE
     path = "/completion"
+    variables = NO_VARIABLES
 
     def __init__(
         self,
@@ -172,39 +171,30 @@ class LlamaServer:
 
     def perform(self, operation: Operation) -> int | None:
         """Do an operation that is no request; tokens saved, restored or erased, where that is what it does."""
-        if isinstance(operation, Sleep):
-            self._sleep()
-            return None
-        wire = self.action(operation)
-        if wire is None:
+        action = self.action(operation)
+        if not action:
             raise RequestRefused(f"llama-server cannot do {operation}")
-        content = self._connection.post(*wire)
+        content = carry_out(self._connection, action)
         return decode(content, _SlotFile).count if isinstance(operation, (Save, Restore, Erase)) else None
 
-    def _sleep(self) -> None:
-        """Leave the server alone until it sleeps, which asking for /props does not hinder, then wake it."""
-        deadline = time.monotonic() + _SLEEP_S
-        while not decode(self._connection.get("/props"), _Props).is_sleeping:
-            if time.monotonic() > deadline:
-                raise RequestRefused(f"the server did not fall asleep within {_SLEEP_S:g} s")
-            time.sleep(_LOOK_S)
-        self.perform(Other(Task.TOKENIZE))
-
-    def action(self, operation: Operation) -> tuple[str, Any] | None:
-        """Route and JSON of an operation that is no request; None for one that this server cannot do."""
+    def action(self, operation: Operation) -> Action:
+        """What an operation that is no request is on the wire; empty for one that this server cannot do."""
         match operation:
             case SetScales(scales=scales):
-                return "/lora-adapters", _lora(scales)
+                return [Post("/lora-adapters", _lora(scales))]
             case Save(slot=slot, file=file):
-                return f"/slots/{slot}?action=save", {"filename": f"stalefuzz-{file}.bin"}
+                return [Post(f"/slots/{slot}?action=save", {"filename": f"stalefuzz-{file}.bin"})]
             case Restore(slot=slot, file=file):
-                return f"/slots/{slot}?action=restore", {"filename": f"stalefuzz-{file}.bin"}
+                return [Post(f"/slots/{slot}?action=restore", {"filename": f"stalefuzz-{file}.bin"})]
             case Erase(slot=slot):
-                return f"/slots/{slot}?action=erase", {}
+                return [Post(f"/slots/{slot}?action=erase", {})]
             case Other(task=task):
-                return _TASKS[task]
+                return [_TASKS[task]]
+            case Sleep():
+                # It falls asleep when it is left alone, which asking for /props does not hinder.
+                return [Until("/props", "is_sleeping"), _TASKS[Task.TOKENIZE]]
             case _:
-                return None
+                return []
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
@@ -297,7 +287,7 @@ class LlamaServer:
         The task itself would leave state behind that no plan tells of: the checkpoints of a chat reach later prompts.
         """
         try:
-            self._connection.post(_TASKS[task][0], {})
+            self._connection.post(_TASKS[task].path, {})
         except RequestRefused as refusal:
             return refusal.status == _MALFORMED
         return True

@@ -12,7 +12,6 @@ from fuzzer.options import ServerOptions
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.folder_engine import FolderInstallation
 from fuzzer.servers.http import Connection
-from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.mlx_lm_server import ENGINE as NAME
 from fuzzer.servers.mlx_lm_server import MlxServer, cuts_nothing_back, version_at
 from fuzzer.servers.probed_texts import probed_texts
@@ -49,15 +48,16 @@ class MlxInstallation(FolderInstallation):
             window=folders.window,
             whole_entries=folders.recurrent,
             model=folders.model,
+            variables=folders.variables,
             adapters=folders.adapters,
         )
 
     connect_reference = connect
 
-    def _launch(self, model: Path, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:
+    def _launch(self, model: Path, adapters: list[tuple[str, str]], *flags: str) -> PythonLaunch:
         # Requests name the folders of their adapters themselves.
         program = (self._python, "-m", "mlx_lm", "server")
-        return LaunchedServer(PythonLaunch(program, ("--model", str(model), *flags), _START_SECONDS))
+        return PythonLaunch(program, ("--model", str(model), *flags), _START_SECONDS)
 
 
 def _tiny_texts() -> tuple[Texts, TokenSpace]:

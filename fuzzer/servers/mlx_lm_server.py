@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from fuzzer.errors import ServerFailure, UnreachableError
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion
-from fuzzer.servers.protocol import Request, RequestRefused, Watcher
+from fuzzer.servers.protocol import NO_VARIABLES, Request, RequestRefused, Watcher
 from fuzzer.servers.texts import Texts
 from oracles.observations import Observation
 from scenarios.capabilities import Capabilities
@@ -52,8 +52,10 @@ class MlxServer(OpenAIServer):
         whole_entries: bool = False,
         model: Path | None = None,
         adapters: Sequence[Path] = (),
+        variables: Mapping[str, str] = NO_VARIABLES,
     ) -> None:
         super().__init__(url)
+        self.variables = variables
         self.texts = texts
         self._model = model
         self._adapters = tuple(adapters) if model is not None else ()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fuzzer.servers import sse
+from fuzzer.servers.actions import carry_out
 from fuzzer.servers.http import Connection, decode
 from fuzzer.servers.openai_wire import Completion, Usage, observation_of, positions_of
-from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
+from fuzzer.servers.protocol import NO_VARIABLES, Action, Request, RequestRefused, Use, Watcher
 from fuzzer.servers.texts import NO_TEXTS, Texts
 from oracles.observations import Observation, Position
 from scenarios.capabilities import Capabilities
@@ -24,6 +26,7 @@ class OpenAIServer:
     capabilities: Capabilities
     version = "unknown"
     texts: Texts = NO_TEXTS
+    variables: Mapping[str, str] = NO_VARIABLES
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -55,15 +58,15 @@ class OpenAIServer:
 
     def perform(self, operation: Operation) -> int | None:
         """Do an operation that is no request."""
-        wire = self.action(operation)
-        if wire is None:
+        action = self.action(operation)
+        if not action:
             raise RequestRefused(f"{self.engine} cannot do {operation}")
-        self._connection.post(*wire)
+        carry_out(self._connection, action)
         return None
 
-    def action(self, operation: Operation) -> tuple[str, Any] | None:
-        """Route and JSON of an operation that is no request; None for one that this server cannot do."""
-        return None
+    def action(self, operation: Operation) -> Action:
+        """What an operation that is no request is on the wire; empty for one that this server cannot do."""
+        return ()
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
@@ -25,6 +27,32 @@ class Request(msgspec.Struct, frozen=True):
     slot: int | None = None
     sampling: Sampling = Sampling.PLAIN
     salt: str = ""
+
+
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+"""Of a server whose requests name no file."""
+
+
+class Post(msgspec.Struct, frozen=True):
+    """One POST of an operation that is no request. Those of an operation are sent in order, to the first refusal."""
+
+    path: str
+    body: Any
+    remedies: str = ""
+    """It makes up for a refusal of the one before that has these words in it, and is sent after no other."""
+    always: bool = False
+    """It is sent after a refusal too, which stands."""
+
+
+class Until(msgspec.Struct, frozen=True):
+    """Waiting between two POSTs: GET ``path`` until the answer has ``field`` true."""
+
+    path: str
+    field: str
+
+
+Action = Sequence[Post | Until]
+"""What an operation that is no request is on the wire; empty where the server cannot do it."""
 
 
 class RequestRefused(Exception):  # noqa: N818 - the server's answer, not our fault
@@ -117,8 +145,8 @@ class Server(Protocol):
         """Do an operation that is no request; a count of what it did, where the server tells one."""
         ...
 
-    def action(self, operation: Operation) -> tuple[str, Any] | None:
-        """Route and JSON body of an operation that is no request; None for what this server cannot do by one POST."""
+    def action(self, operation: Operation) -> Action:
+        """What ``perform`` sends for an operation; empty for one that this server cannot do."""
         ...
 
     @property
@@ -132,6 +160,11 @@ class Server(Protocol):
 
     def streamed(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as where its answer is to come token by token."""
+        ...
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What a reproducer calls each file of the server's machine that requests name."""
         ...
 
     def text_of(self, token: int) -> str | None:

@@ -51,6 +51,19 @@ class PythonLaunch:
         return [*guard, *self.command, "--host", LOOPBACK, "--port", str(port)]
 
 
+def start_command(launch: PythonLaunch, variables: Mapping[str, str]) -> list[str]:
+    """The command as a reproducer has it: with {PYTHON} and {PORT}, and its own names for folders of this machine."""
+    words = launch.command[1:]
+    environment = [f"{name}={value}" for name, value in {**_QUIET, **launch.variables}.items()]
+    named = [_renamed(word, variables) for word in words]
+    return ["env", *environment, "{PYTHON}", *named, "--host", LOOPBACK, "--port", "{PORT}"]
+
+
+def _renamed(word: str, variables: Mapping[str, str]) -> str:
+    name, sign, path = word.rpartition("=")
+    return f"{name}{sign}{{{variables[path]}}}" if path in variables else word
+
+
 def interpreter(engine: str, module: str, variable: str) -> str:
     """The Python that has the engine: the one that ``variable`` names, else our own; raises UsageError."""
     named = os.environ.get(variable)

@@ -7,7 +7,6 @@ from pathlib import Path
 from fuzzer.options import ServerOptions
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.folder_engine import FolderInstallation
-from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.python_engine import PythonLaunch
 from fuzzer.servers.sglang_server import ENGINE as NAME
 from fuzzer.servers.sglang_server import SglangServer, SglangSetup, speaks_sglang
@@ -47,6 +46,7 @@ class SglangInstallation(FolderInstallation):
             context=_TINY_CONTEXT if folders.tiny else folders.context,
             window=folders.window,
             paths=tuple(str(path) for path in folders.adapters),
+            variables=folders.variables,
             versioned=versioned,
             weights=tuple(str(path) for path in folders.weights),
             admin=not versioned,
@@ -54,7 +54,7 @@ class SglangInstallation(FolderInstallation):
             sleeps=folders.tiny or "--enable-memory-saver" in self._flags,
         )
 
-    def _launch(self, model: Path, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:
+    def _launch(self, model: Path, adapters: list[tuple[str, str]], *flags: str) -> PythonLaunch:
         tiny = self._folders.tiny
         ours = ["--model-path", str(model), *_FLAGS, *(_EXACT if self._exact else ())]
         if tiny:
@@ -65,7 +65,7 @@ class SglangInstallation(FolderInstallation):
             ours += ["--lora-target-modules", "q_proj", "k_proj", "v_proj", "o_proj"]
             ours += ["--lora-paths", *(f"{name}={path}" for name, path in adapters)]
         program = (self._python, "-m", "sglang.launch_server")
-        return LaunchedServer(PythonLaunch(program, (*ours, *flags), _START_SECONDS, _VARIABLES if tiny else {}))
+        return PythonLaunch(program, (*ours, *flags), _START_SECONDS, _VARIABLES if tiny else {})
 
 
 def _attach(url: str, options: ServerOptions) -> SglangServer:

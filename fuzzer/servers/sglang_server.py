@@ -6,7 +6,7 @@ would switch prefix reuse off.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from secrets import token_hex
 from typing import Any
 
@@ -14,11 +14,12 @@ import msgspec
 
 from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
+from fuzzer.servers.actions import carry_out
 from fuzzer.servers.adapter_versions import chosen, version_name, version_of, version_path
 from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import adapter_named
-from fuzzer.servers.protocol import Request, RequestRefused, Use, Watcher
+from fuzzer.servers.protocol import Action, Post, Request, RequestRefused, Use, Watcher
 from oracles.observations import Observation, Position, TokenLogprob, all_finite
 from scenarios.capabilities import Capabilities
 from scenarios.environment import adapter_letter
@@ -31,8 +32,15 @@ _SPECIAL_TOKENS = 4
 _LARGE_VOCABULARY = 20_000
 _CONTEXT = 2048
 _DONE = b"[DONE]"
-_LOADED = "Weights were updated"
-_IDLE_S = 30
+_SLEEP = (
+    Post("/pause_generation", {"mode": "retract"}),
+    Post("/release_memory_occupation", {}),
+    Post("/resume_memory_occupation", {}),
+    Post("/continue_generation", {}, always=True),
+)
+"""Release the memory and take it again; a scheduler that still runs requests would die of it."""
+_FORGET_ONCE_IDLE = Post("/flush_cache?timeout=30", {}, remedies="Weights were updated")
+"""A request that was aborted runs for one more step, and what is running forbids to forget what was cached."""
 _REQUESTS = "sglang:num_requests_total"
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {
@@ -97,6 +105,8 @@ class SglangSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Each version of each adapter has a name of its own, as on a reference."""
     only: tuple[str, ...] | None = None
     """Names of the adapters to use; None: all that the server has."""
+    variables: Mapping[str, str] = {}
+    """What a reproducer calls the folders."""
     weights: tuple[str, ...] = ()
     """Folders of the model's weights on the server's machine, those it starts with first, for loading others."""
     admin: bool = False
@@ -112,6 +122,7 @@ class SglangServer:
 
     def __init__(self, url: str, setup: SglangSetup | None = None) -> None:
         self._setup = setup or SglangSetup()
+        self.variables = self._setup.variables
         self.url = url.rstrip("/")
         self._connection = Connection(url)
         self._connection.reach()
@@ -149,23 +160,31 @@ class SglangServer:
         raise RequestRefused("the stream ended without its last event")
 
     def perform(self, operation: Operation) -> int | None:
-        """Do an operation that is no request; an adapter that is loaded again was unloaded before."""
-        match operation:
-            case Reload(adapter=adapter, version=version) | Unload(adapter=adapter, version=version):
-                name, path = self._adapters[adapter].lora_name, version_path(self._setup.paths, adapter, version)
-                self._connection.post("/unload_lora_adapter", {"lora_name": name})
-                self._connection.post("/load_lora_adapter", {"lora_name": name, "lora_path": path})
-            case Sleep():
-                self._sleep()
-            case ReloadWeights(version=version) if self._setup.weights:
-                self._load_weights(version_of(self._setup.weights, version))
-            case _:
-                self._post_action(operation)
+        """Do an operation that is no request."""
+        action = self.action(operation)
+        if not action:
+            raise RequestRefused(f"SGLang cannot do {operation}")
+        carry_out(self._connection, action)
         return None
 
-    def action(self, operation: Operation) -> tuple[str, Any] | None:
-        """Route and JSON of an operation that is no request; None for one that this server cannot do by one POST."""
-        return ("/flush_cache", {}) if isinstance(operation, Flush) else None
+    def action(self, operation: Operation) -> Action:
+        """What an operation is on the wire; an adapter that is loaded again is unloaded before."""
+        match operation:
+            case Flush():
+                return [Post("/flush_cache", {})]
+            case Sleep():
+                return _SLEEP
+            case Reload(adapter=adapter, version=version) | Unload(adapter=adapter, version=version) if (
+                self._setup.paths
+            ):
+                name, path = self._adapters[adapter].lora_name, version_path(self._setup.paths, adapter, version)
+                unload = Post("/unload_lora_adapter", {"lora_name": name})
+                return [unload, Post("/load_lora_adapter", {"lora_name": name, "lora_path": path})]
+            case ReloadWeights(version=version) if self._setup.weights:
+                path = version_of(self._setup.weights, version)
+                return [Post("/update_weights_from_disk", {"model_path": path}), _FORGET_ONCE_IDLE]
+            case _:
+                return []
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
@@ -201,30 +220,6 @@ class SglangServer:
     def close(self) -> None:
         """Close the kept connection."""
         self._connection.close()
-
-    def _post_action(self, operation: Operation) -> None:
-        wire = self.action(operation)
-        if wire is None:
-            raise RequestRefused(f"SGLang cannot do {operation}")
-        self._connection.post(*wire)
-
-    def _sleep(self) -> None:
-        """Release the memory and take it again; a scheduler that still runs requests would die of it."""
-        self._connection.post("/pause_generation", {"mode": "retract"})
-        try:
-            self._connection.post("/release_memory_occupation", {})
-            self._connection.post("/resume_memory_occupation", {})
-        finally:
-            self._connection.post("/continue_generation", {})
-
-    def _load_weights(self, path: str) -> None:
-        try:
-            self._connection.post("/update_weights_from_disk", {"model_path": path})
-        except RequestRefused as refusal:
-            if _LOADED not in refusal.reason:
-                raise
-            # A request that was aborted runs for one more step, and what is running forbids to forget.
-            self._connection.post(f"/flush_cache?timeout={_IDLE_S}", {})
 
     def _key(self, salt: str) -> str:
         """The tenant key for a plan's salt: a salt that is an adapter's letter becomes what the engine calls it."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fuzzer.company import Company
-from fuzzer.servers.protocol import Request, Server, Use, Watcher
+from fuzzer.servers.protocol import Action, Request, Server, Use, Watcher
 from oracles.observations import Observation
 from scenarios.capabilities import Capabilities
 from scenarios.operations import Operation
@@ -39,6 +40,11 @@ class SharedServer:
         return self._server.path
 
     @property
+    def variables(self) -> Mapping[str, str]:
+        """Those of the server."""
+        return self._server.variables
+
+    @property
     def use(self) -> Use:
         """That of the server."""
         return self._server.use
@@ -69,7 +75,7 @@ class SharedServer:
         finally:
             self._company.did(operation)
 
-    def action(self, operation: Operation) -> tuple[str, Any] | None:
+    def action(self, operation: Operation) -> Action:
         """As the server spells it."""
         return self._server.action(operation)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from fuzzer.options import ServerOptions
 from fuzzer.servers.engine import Engine
 from fuzzer.servers.folder_engine import FolderInstallation
-from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.probed_once import ProbedOnce
 from fuzzer.servers.python_engine import PythonLaunch
 from fuzzer.servers.vllm_server import ENGINE as NAME
@@ -61,6 +60,7 @@ class VllmInstallation(FolderInstallation):
             window=folders.window,
             recurrent=folders.recurrent,
             paths=tuple(str(path) for path in folders.adapters),
+            variables=folders.variables,
             versioned=versioned,
             weights=tuple(str(path) for path in folders.weights),
             forgets=True,
@@ -70,7 +70,7 @@ class VllmInstallation(FolderInstallation):
             sleeps=folders.tiny or "--enable-sleep-mode" in self._flags,
         )
 
-    def _launch(self, model: Path, adapters: list[tuple[str, str]], *flags: str) -> LaunchedServer:
+    def _launch(self, model: Path, adapters: list[tuple[str, str]], *flags: str) -> PythonLaunch:
         tiny = self._folders.tiny
         ours = [*_FLAGS, *(_EXACT if self._exact else ()), *(_TINY if tiny else ()), *self._pool()]
         ours += _HYBRID if tiny and self._folders.recurrent else ()
@@ -80,7 +80,7 @@ class VllmInstallation(FolderInstallation):
             ours += ["--lora-modules", *modules]
         program = (self._python, "-m", "vllm.entrypoints.cli.main", "serve", str(model))
         variables = {**_VARIABLES, **(_CPU_VARIABLES if tiny else {})}
-        return LaunchedServer(PythonLaunch(program, (*ours, *flags), _START_SECONDS, variables))
+        return PythonLaunch(program, (*ours, *flags), _START_SECONDS, variables)
 
     def _pool(self) -> tuple[str, ...]:
         """A pool that a few prompts fill; windowed layers have blocks of their own."""

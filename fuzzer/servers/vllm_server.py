@@ -7,7 +7,7 @@ requests go round the prefix cache.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -20,7 +20,7 @@ from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion
 from fuzzer.servers.probed_texts import SAMPLE
-from fuzzer.servers.protocol import Request, RequestRefused, Use
+from fuzzer.servers.protocol import Action, Post, Request, RequestRefused, Use
 from scenarios.capabilities import Capabilities
 from scenarios.operations import Flush, Operation, Reload, ReloadWeights, Sampling, Sleep, Unload
 from scenarios.prompts import TokenSpace
@@ -35,6 +35,7 @@ _LARGE_VOCABULARY = 20_000
 _FINISHED = "vllm:request_success_total"
 _IN_FLIGHT = "vllm:num_requests_running"
 _SAMPLED = 200
+_FORGET = Post("/reset_prefix_cache", {})
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {
     Sampling.PENALTIES: {"repetition_penalty": 1.5, "presence_penalty": 0.5},
@@ -77,6 +78,8 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Each version of each adapter has a name of its own, as on a reference."""
     only: tuple[str, ...] | None = None
     """Names of the adapters to use; None: all that the server has."""
+    variables: Mapping[str, str] = {}
+    """What a reproducer calls the folders."""
     weights: tuple[str, ...] = ()
     """Folders of the model's weights on the server's machine, those it starts with first, for loading others."""
     forgets: bool = False
@@ -111,6 +114,7 @@ class VllmServer(OpenAIServer):
     def __init__(self, url: str, setup: VllmSetup | None = None, probed: Probed | None = None) -> None:
         super().__init__(url)
         self._setup = setup or VllmSetup()
+        self.variables = self._setup.variables
         with kept_if_usable(self._connection):
             self._shake_hands(url, probed)
 
@@ -143,47 +147,33 @@ class VllmServer(OpenAIServer):
             body["cache_salt"] = salt
         return body | _SAMPLINGS.get(request.sampling, {})
 
-    def perform(self, operation: Operation) -> int | None:
-        """Do an operation that is no request; a server that was put to sleep is woken up."""
-        match operation:
-            case Unload(adapter=adapter, version=version):
-                name, path = self._names[adapter], version_path(self._setup.paths, adapter, version)
-                self._connection.post("/v1/unload_lora_adapter", {"lora_name": name})
-                self._connection.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": path})
-            case Sleep():
-                self._connection.post("/sleep?level=1", {})
-                self._connection.post("/wake_up", {})
-            case ReloadWeights(version=version) if self._setup.forgets:
-                self._connection.post("/collective_rpc", self._loading(version))
-                self._connection.post("/reset_prefix_cache", {})
-            case _:
-                return super().perform(operation)
-        return None
-
-    def action(self, operation: Operation) -> tuple[str, Any] | None:
-        """Route and JSON of an operation that is no request; None for one that this server cannot do by one POST."""
+    def action(self, operation: Operation) -> Action:
+        """What an operation is on the wire; a server that is put to sleep is woken up."""
         match operation:
             case Flush():
-                return "/reset_prefix_cache", {}
+                return [_FORGET]
+            case Sleep():
+                return [Post("/sleep?level=1", {}), Post("/wake_up", {})]
             case Reload(adapter=adapter, version=version) if self._setup.paths:
-                path = version_path(self._setup.paths, adapter, version)
-                return "/v1/load_lora_adapter", {
-                    "lora_name": self._names[adapter],
-                    "lora_path": path,
-                    "load_inplace": True,
-                }
-            case ReloadWeights(version=version) if self._setup.weights and not self._setup.forgets:
-                return "/collective_rpc", self._loading(version)
+                return [self._load(adapter, version, load_inplace=True)]
+            case Unload(adapter=adapter, version=version) if self._setup.paths:
+                unload = Post("/v1/unload_lora_adapter", {"lora_name": self._names[adapter]})
+                return [unload, self._load(adapter, version)]
+            case ReloadWeights(version=version) if self._setup.weights:
+                loading = {"weights_path": version_of(self._setup.weights, version)}
+                load = Post("/collective_rpc", {"method": "reload_weights", "kwargs": loading})
+                return [load, _FORGET] if self._setup.forgets else [load]
             case _:
-                return None
+                return []
 
     @property
     def use(self) -> Use:
         """Requests finished, and where model and adapters were loaded from."""
         return _VllmUse(self._connection, {self._base.id, *self._names})
 
-    def _loading(self, version: int) -> dict[str, Any]:
-        return {"method": "reload_weights", "kwargs": {"weights_path": version_of(self._setup.weights, version)}}
+    def _load(self, adapter: int, version: int, **how: bool) -> Post:
+        path = version_path(self._setup.paths, adapter, version)
+        return Post("/v1/load_lora_adapter", {"lora_name": self._names[adapter], "lora_path": path} | how)
 
     def _model(self, request: Request) -> str:
         named = adapter_named(request)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
+from typing import Any
 
 import msgspec
 
 from fuzzer.differential import Outcome
 from fuzzer.errors import ServerFailure
 from fuzzer.execution import request_of
-from fuzzer.servers.protocol import Request, Server
+from fuzzer.servers.protocol import Request, Server, Until
 from oracles.comparison import compare
 from oracles.judgement import situation
-from oracles.observations import Observation, Trace
+from oracles.observations import Done, Failure, Observation, Step, Trace
 from reports.record import AnswerToken, FindingRecord, Original, Wire, WireRequest
 from scenarios.environment import AdapterScale
 from scenarios.operations import (
@@ -25,6 +26,9 @@ from scenarios.operations import (
     Operation,
     Reload,
     ReloadWeights,
+    Restart,
+    Restore,
+    Save,
     SetScales,
     Start,
     Unload,
@@ -64,11 +68,11 @@ def unreduced(outcome: Outcome) -> Original | None:
 
 
 def wire_of(server: Server, outcome: Outcome, wrong: int) -> list[WireRequest]:
-    """What a script has to send for a run: up to its wrong step, or to its end where requests overlap; else nothing."""
-    try:
-        return list(_wire(server, outcome, wrong))
-    except _NotPlain:
-        return []
+    """What a script has to send for a run: up to its wrong step, or to its end where requests overlap.
+
+    Raises NotPlain where no script can.
+    """
+    return [_portable(server, wire) for wire in _wire(server, outcome, wrong)]
 
 
 def wire_alone(server: Server, outcome: Outcome, wrong: int, *, spelled: bool) -> WireRequest | None:
@@ -80,47 +84,87 @@ def wire_alone(server: Server, outcome: Outcome, wrong: int, *, spelled: bool) -
         on = {scale.adapter: scale.scale for scale in step.environment.scales} if step.environment else {}
         scales = tuple(AdapterScale(at, on.get(at, 0.0)) for at in range(server.capabilities.adapters))
         operation = msgspec.structs.replace(operation, scales=scales)
-    return WireRequest(wrong + 1, server.path, server.body(request_of(operation, step.prompt, reuse=False)))
+    body = server.body(request_of(operation, step.prompt, reuse=False))
+    return _portable(server, WireRequest(wrong + 1, server.path, body))
 
 
-class _NotPlain(Exception):  # noqa: N818 - not an error: this plan has no script
-    """An operation that is no plain request."""
+def _portable(server: Server, wire: WireRequest) -> WireRequest:
+    """With a variable for each file of this machine."""
+    return msgspec.structs.replace(wire, body=_renamed(wire.body, server.variables)) if server.variables else wire
+
+
+def _renamed(value: Any, variables: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _renamed(item, variables) for key, item in value.items()}
+    return f"{{{variables[value]}}}" if isinstance(value, str) and value in variables else value
+
+
+class NotPlain(Exception):  # noqa: N818 - not an error: this plan has no script
+    """An operation that a script cannot do, in words."""
 
 
 def _wire(server: Server, outcome: Outcome, wrong: int) -> Iterator[WireRequest]:
     for operation in outcome.plan.prologue:
-        yield _administration(server, operation, 0)
+        yield from _administration(server, operation, 0)
     fillers = _unused(server, outcome.ours)
+    running: list[int] = []
+    saved: set[int] = set()
     for at, (operation, step) in enumerate(zip(outcome.plan.operations, outcome.ours.steps, strict=False)):
         if at > wrong and not outcome.plan.overlaps:
             return
-        if isinstance(operation, Evict):
-            yield from _fillers(server, operation, at + 1, fillers)
-        else:
-            yield _plain(server, operation, at + 1, step.prompt)
+        match operation:
+            case Evict():
+                yield from _fillers(server, operation, at + 1, fillers)
+            case Restart():
+                # The server is left to answer what it was asked.
+                yield from (WireRequest(at + 1, does=Wire.JOIN, of=of + 1) for of in running)
+                yield WireRequest(at + 1, does=Wire.RESTART)
+            case Restore(file=file) if file not in saved:
+                # Nothing was sent in the run either.
+                continue
+            case Complete() | Start() | Await() | Join() | Abort():
+                if isinstance(operation, (Complete, Start)) and operation.prompt.after in running:
+                    yield WireRequest(at + 1, does=Wire.JOIN, of=(operation.prompt.after or 0) + 1)
+                request = _request(server, operation, at + 1, step)
+                yield msgspec.structs.replace(request, refused=request.refused and at != wrong)
+            case _:
+                yield from _administration(server, operation, at + 1, step.outcome)
+        saved |= {operation.file} if isinstance(operation, Save) and isinstance(step.outcome, Done) else set()
+        running = [] if isinstance(operation, Restart) else [*running, *([at] if isinstance(operation, Start) else [])]
 
 
-def _plain(server: Server, operation: Operation, step: int, prompt: tuple[int, ...]) -> WireRequest:
+def _request(
+    server: Server, operation: Complete | Start | Await | Join | Abort, number: int, step: Step
+) -> WireRequest:
     match operation:
         case Complete():
-            return WireRequest(step, server.path, server.body(request_of(operation, prompt)))
+            body = server.body(request_of(operation, step.prompt))
+            return WireRequest(number, server.path, body, refused=isinstance(step.outcome, Failure))
         case Start():
-            return WireRequest(step, server.path, server.streamed(request_of(operation, prompt)), does=Wire.START)
+            return WireRequest(
+                number, server.path, server.streamed(request_of(operation, step.prompt)), does=Wire.START
+            )
         case Await(of=of, tokens=tokens):
-            return WireRequest(step, does=Wire.AWAIT, of=of + 1, tokens=tokens)
+            return WireRequest(number, does=Wire.AWAIT, of=of + 1, tokens=tokens)
         case Join(of=of):
-            return WireRequest(step, does=Wire.JOIN, of=of + 1)
+            return WireRequest(number, does=Wire.JOIN, of=of + 1)
         case Abort(of=of):
-            return WireRequest(step, does=Wire.ABORT, of=of + 1)
-        case _:
-            return _administration(server, operation, step)
+            return WireRequest(number, does=Wire.ABORT, of=of + 1)
 
 
-def _administration(server: Server, operation: Operation, step: int) -> WireRequest:
-    post = server.action(operation)
-    if post is None:
-        raise _NotPlain
-    return WireRequest(step, *post, sets=isinstance(operation, _SETTERS))
+def _administration(server: Server, operation: Operation, number: int, outcome: object = None) -> Iterator[WireRequest]:
+    action = server.action(operation)
+    refused = isinstance(outcome, Failure)
+    if not action:
+        raise NotPlain(f"step {number} is nothing that this server can be told to do")
+    if refused and len(action) > 1:
+        raise NotPlain(f"the server refused a part of step {number}, and which one is not on record")
+    for call in action:
+        if isinstance(call, Until):
+            yield WireRequest(number, call.path, does=Wire.UNTIL, field=call.field)
+        else:
+            sets = isinstance(operation, _SETTERS)
+            yield WireRequest(number, call.path, call.body, sets=sets, remedies=call.remedies, refused=refused)
 
 
 def _fillers(server: Server, operation: Evict, step: int, unused: Iterator[int]) -> Iterator[WireRequest]:

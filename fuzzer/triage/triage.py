@@ -11,7 +11,7 @@ from fuzzer.calibration import CEILING, Numerics, recalibrate
 from fuzzer.differential import Differential, Outcome
 from fuzzer.servers.protocol import Server
 from fuzzer.triage import kinds, wording
-from fuzzer.triage.account import answer_of, situation_of, unreduced, wire_alone, wire_of, with_texts
+from fuzzer.triage.account import NotPlain, answer_of, situation_of, unreduced, wire_alone, wire_of, with_texts
 from fuzzer.triage.confirm import Confirmation, Noisy, confirm
 from fuzzer.triage.explain import Explanation, explain, mitigations
 from fuzzer.triage.lab import Lab
@@ -37,6 +37,7 @@ from reports.record import (
     StepRecord,
     SuspectRecord,
     Token,
+    WireRequest,
 )
 from reports.severity import severity_of
 from scenarios.environment import adapter_letter
@@ -275,6 +276,7 @@ def _finding(
     divergence = _divergence(confirmation, wrong)
     bypass = (Mitigation(server.capabilities.bypass_how, evidence.bypass.clean),) if evidence.bypass is not None else ()
     helps = (*bypass, *helps)
+    wire, no_wire = _wire(server, confirmation.witness, wrong)
     return FindingRecord(
         id=name,
         title=kinds.title_of(suspect.oracle, why.necessary, suspect.reused),
@@ -299,7 +301,8 @@ def _finding(
         unreduced=unreduced(original),
         ablations=list(why.ablations),
         situation=situation_of(confirmation.witness.ours, wrong),
-        wire=wire_of(server, confirmation.witness, wrong),
+        wire=wire,
+        no_wire=no_wire,
         wire_alone=wire_alone(server, confirmation.witness, wrong, spelled=suspect.oracle is Oracle.METAMORPHIC),
         reproduced=evidence.repeats,
         alone=evidence.alone,
@@ -320,6 +323,14 @@ def _finding(
         found_s=round(found_s, 3),
         seed=case.seed,
     )
+
+
+def _wire(server: Server, witness: Outcome, wrong: int) -> tuple[list[WireRequest], str]:
+    """What a script sends, or why there can be none."""
+    try:
+        return wire_of(server, witness, wrong), ""
+    except NotPlain as reason:
+        return [], str(reason)
 
 
 def _spelled_adapters(server: Server) -> int:

@@ -17,7 +17,8 @@ from reports.escaping import printable
 from reports.happenings import Happenings
 from reports.html import charts
 from reports.html.lanes import Timeline, timeline
-from reports.record import FindingRecord, RunRecord
+from reports.record import FindingRecord, LostReuse, RunRecord
+from reports.reproduce.curl_lines import curl_lines
 from reports.reproduce.scripts import Scripts
 from scenarios.plans import Plan
 from scenarios.story import story_lines
@@ -58,9 +59,21 @@ class FindingView(msgspec.Struct, frozen=True):
     original_wrong: int
     story: list[str]
     copies: list[Copyable]
+    legend: str
+    """What the names in the plans stand for."""
+    scripted: bool
+    no_script: str
+    """Why there is no script, where there is none."""
     unfolded: bool
     left_out: list[str]
     """What was cut for length, in words."""
+
+
+class LossView(msgspec.Struct, frozen=True):
+    """Lost reuse and the requests that show it."""
+
+    record: LostReuse
+    copy: Copyable
 
 
 def render(record: RunRecord, scripts: Mapping[str, Scripts], happenings: Happenings) -> str:
@@ -68,9 +81,7 @@ def render(record: RunRecord, scripts: Mapping[str, Scripts], happenings: Happen
     style, script = _asset("report.css"), _asset("report.js")
     shown = record.findings[:_MOST_FINDINGS]
     room = _Room(_MOST_SCRIPTS)
-    views = [
-        _view(finding, at, record, _copies(finding, scripts.get(finding.id), room)) for at, finding in enumerate(shown)
-    ]
+    views = [_view(finding, at, record, scripts.get(finding.id), room) for at, finding in enumerate(shown)]
     observed = [point for finding in record.findings for point in charts.observed_delta(finding)]
     return _template().render(
         record=record,
@@ -81,6 +92,7 @@ def render(record: RunRecord, scripts: Mapping[str, Scripts], happenings: Happen
         findings_left_out=len(record.findings) - len(views),
         suspects=record.suspects[:_MOST_SUSPECTS],
         suspects_left_out=max(0, len(record.suspects) - _MOST_SUSPECTS),
+        lost=[_loss(lost, at, room) for at, lost in enumerate(record.reuse_lost[:_MOST_SUSPECTS])],
         noise=charts.noise_plot(record.noise, observed),
         lines=charts.lines_over_time(record),
         coverage=charts.coverage_table(record),
@@ -103,7 +115,7 @@ class _Room:
         return True
 
 
-def _view(finding: FindingRecord, at: int, record: RunRecord, copies: list[Copyable]) -> FindingView:
+def _view(finding: FindingRecord, at: int, record: RunRecord, scripts: Scripts | None, room: _Room) -> FindingView:
     original = finding.unreduced
     story = original.story if original is not None else story_lines(Plan(finding.original))
     answer = original.answer if original is not None else []
@@ -119,7 +131,10 @@ def _view(finding: FindingRecord, at: int, record: RunRecord, copies: list[Copya
         original=story[:_MOST_LINES],
         original_wrong=original.wrong if original is not None else 0,
         story=finding.story[:_MOST_LINES],
-        copies=copies,
+        copies=_copies(finding, scripts, room),
+        legend=prose.legend([*finding.story, *story]),
+        scripted=scripts is not None and bool(scripts.shell),
+        no_script=scripts.why_not if scripts is not None else "",
         unfolded=at < _OPEN,
         left_out=_left_out(finding, story),
     )
@@ -154,6 +169,11 @@ def _copies(finding: FindingRecord, scripts: Scripts | None, room: _Room) -> lis
         if text
     ]
     return [replay, *rows]
+
+
+def _loss(lost: LostReuse, at: int, room: _Room) -> LossView:
+    text = curl_lines(lost.wire, lost.story)
+    return LossView(lost, Copyable(f"lost-{at}", "Requests with curl", text if room.takes(text) else ""))
 
 
 def _policy(style: str, script: str) -> str:

@@ -10,6 +10,10 @@ from reports.record import Settings
 
 FOLDER = "models"
 _TINY = re.compile(r"tiny:([a-z0-9-]+):")
+_LLAMA_CPP = "llama.cpp"
+_LAYOUTS = {"mlx-lm": "mlx"}
+"""Of the folder of an adapter, by engine; any other reads those of PEFT."""
+OTHER_WEIGHTS = "OTHER_WEIGHTS"
 
 
 class DefaultFile(msgspec.Struct, frozen=True):
@@ -27,13 +31,17 @@ def tiny_name(settings: Settings) -> str | None:
     return match[1] if match else None
 
 
-def default_files(settings: Settings) -> list[DefaultFile]:
-    """The model, then the adapters in order."""
+def default_files(settings: Settings, *, other_weights: bool = False) -> list[DefaultFile]:
+    """The model, then the adapters in order; last ``other_weights`` of the model, where they are loaded."""
     if not settings.model:
         return []
     tiny = tiny_name(settings)
-    found = [DefaultFile("MODEL", f"{FOLDER}/{tiny}.gguf" if tiny else "", settings.model)]
+    suffix = ".gguf" if settings.engine == _LLAMA_CPP else ""
+    found = [DefaultFile("MODEL", f"{FOLDER}/{tiny}{suffix}" if tiny else "", settings.model)]
+    kind = tiny if settings.engine == _LLAMA_CPP else _LAYOUTS.get(settings.engine, "peft")
     for number, recipe in enumerate(settings.adapters, 1):
-        file = f"{FOLDER}/{tiny}-adapter-{number}.gguf" if _TINY.match(recipe) and tiny else ""
+        file = f"{FOLDER}/{kind}-adapter-{number}{suffix}" if _TINY.match(recipe) and tiny else ""
         found.append(DefaultFile(f"ADAPTER_{number}", file, recipe))
+    if other_weights:
+        found.append(DefaultFile(OTHER_WEIGHTS, f"{FOLDER}/{tiny}-other-weights" if tiny else "", "other weights"))
     return found

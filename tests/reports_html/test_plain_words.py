@@ -43,6 +43,22 @@ def test_a_wrong_answer() -> None:
     assert "--cache-ram 0" in prose.until_fixed(real_finding())
 
 
+def test_a_way_past_the_cache_is_one_for_every_request() -> None:
+    """An entry is written also by a request that reads none."""
+    assert "cache_prompt:false in every request, --cache-ram 0 or" in prose.until_fixed(real_finding())
+
+
+def test_names_in_plans_are_explained() -> None:
+    assert prose.legend(["complete P[:3] a=0.5  1 token", "start Q.a1.c14 salt=x slot=0"]).split(". ") == [
+        "Capital letters are prompts: those of one letter begin with the same token, any others share nothing",
+        "P[:3] is P cut to its first tokens, 3 of them",
+        "In Q.a1, the first token is followed by the beginning of a text called a, 1 of its tokens",
+        "a=0.5 is adapter a at scale 0.5",
+        "The salt is a tenant's key, across which nothing may be shared.",
+    ]
+    assert prose.legend(["save slot 0 to file 0"]) == ""
+
+
 def test_how_differently_the_answers_read() -> None:
     finding = real_finding()
     assert finding.divergence is not None

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from answering import answering
 from real_run import real_finding, real_run
 from scripts import PYTEST, environment, pytest_case, shell
 
@@ -178,9 +179,83 @@ def test_scripts_read_openai_answers(parroting: str, tmp_path: Path) -> None:
     assert "2.25 apart" in pytest_case(tmp_path / "test_repro.py", URL=parroting).stdout
 
 
-def test_no_script_misreads_the_chat_route() -> None:
+@pytest.mark.parametrize("change", ["none", "number", "token"])
+def test_scripts_read_lists_of_objects(change: str, tmp_path: Path) -> None:
+    """The spelling of chat completions and of mlx-lm."""
     finding = real_finding()
+    changes: dict[str, dict[str, Any]] = {"none": {}, "number": {"logprob": -1.25}, "token": {"token": "z"}}
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        likeliest: dict[str, Any] = {"token": 'a"}:1]', "logprob": -0.5, "bytes": [1, 2]}
+        chosen = likeliest | ({} if body.get("salt") else changes[change])
+        top = [chosen, {"token": "b", "logprob": -3.0}]
+        logprobs = {"content": [{**chosen, "top_logprobs": top}]}
+        return {"id": "chat", "choices": [{"message": {"content": "[ "}, "logprobs": logprobs}], "usage": {}}
+
     asked = WireRequest(finding.wrong, "/v1/chat/completions", {"messages": [], "logprobs": True})
-    scripts = scripts_of(msgspec.structs.replace(finding, wire=[asked], wire_alone=asked))
-    assert (scripts.shell, scripts.pytest) == ("", "")
-    assert scripts.issue
+    lone = msgspec.structs.replace(asked, body={**asked.body, "salt": "fresh"})
+    settings = msgspec.structs.replace(finding.settings, engine="openai-chat", model="", flags=[], adapters=[])
+    scripts = scripts_of(msgspec.structs.replace(finding, wire=[asked], wire_alone=lone, settings=settings))
+    (tmp_path / "repro.sh").write_text(scripts.shell)
+    (tmp_path / "test_repro.py").write_text(scripts.pytest)
+    with answering({"/v1/chat/completions": answer, "/health": b""}) as server:
+        done = shell(tmp_path / "repro.sh", URL=server.url)
+        case = pytest_case(tmp_path / "test_repro.py", URL=server.url)
+    assert done.returncode == case.returncode == (0 if change == "none" else 1), done.stderr + case.stdout
+    apart = {"none": "are 0 apart at most", "number": "are 0.75 apart", "token": "are 2.5 apart"}[change]
+    assert apart in done.stdout
+
+
+REFUSAL = "Weights were updated, but the cache was not flushed"
+
+
+@pytest.mark.parametrize(("said", "status"), [(REFUSAL, 0), ("no such folder", 2)])
+def test_scripts_make_up_for_a_refusal_as_the_run_did(said: str, status: int, tmp_path: Path) -> None:
+    """SGLang loads weights and forgets nothing while a request runs: it is told to once more."""
+    finding = real_finding()
+    meta = {"output_token_logprobs": [[-0.5, 7, None]], "output_top_logprobs": [[[-0.5, 7, None], [-1.5, 8, None]]]}
+    asked = {"input_ids": [5, 6]}
+    wire = [
+        WireRequest(1, "/generate", asked),
+        WireRequest(2, "/update", {"model_path": "other"}, sets=True),
+        WireRequest(2, "/flush?timeout=30", {}, sets=True, remedies="Weights were updated"),
+        WireRequest(3, "/generate", asked),
+    ]
+    settings = msgspec.structs.replace(finding.settings, engine="sglang", model="", flags=[], adapters=[])
+    scripts = scripts_of(msgspec.structs.replace(finding, wire=wire, wire_alone=wire[-1], settings=settings))
+    (tmp_path / "repro.sh").write_text(scripts.shell)
+    (tmp_path / "test_repro.py").write_text(scripts.pytest)
+    with answering({"/generate": {"meta_info": meta}, "/update": {"message": said}}) as server:
+        server.statuses = [200, 400]
+        done = shell(tmp_path / "repro.sh", URL=server.url)
+        paths = [path for path, _, _ in server.asked]
+        server.statuses = [200, 400]
+        case = pytest_case(tmp_path / "test_repro.py", URL=server.url)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert paths[:4] == ["/generate", "/update", "/flush?timeout=30", "/generate"][: 2 if status else 4]
+    assert case.returncode == min(status, 1), case.stdout
+
+
+def test_files_have_the_names_that_the_reader_gives_them(tmp_path: Path) -> None:
+    finding, place = real_finding(), "C:\\a&b|c"
+    wire = [
+        WireRequest(1, "/v1/load", {"kwargs": {"path": "{ADAPTER_1}"}, "name": "{ADAPTER_1}s"}, sets=True),
+        WireRequest(finding.wrong, "/v1/completions", {"prompt": "{ADAPTER_1}{MODEL}"}),
+    ]
+    settings = msgspec.structs.replace(
+        finding.settings, engine="vllm", model="sha256:0", adapters=["sha256:1"], flags=[], start=["serve", "{MODEL}"]
+    )
+    scripts = scripts_of(msgspec.structs.replace(finding, wire=wire, wire_alone=wire[-1], settings=settings))
+    (tmp_path / "repro.sh").write_text(scripts.shell)
+    (tmp_path / "test_repro.py").write_text(scripts.pytest)
+    given = tmp_path / place
+    given.touch()
+    with answering({"/v1/completions": {"choices": []}}) as server:
+        where = {"URL": server.url, "MODEL": str(given), "ADAPTER_1": str(given)}
+        shell(tmp_path / "repro.sh", **where)
+        pytest_case(tmp_path / "test_repro.py", **where)
+        loads = [body for path, _, body in server.asked if path == "/v1/load"]
+        asked = [body for path, _, body in server.asked if path == "/v1/completions"]
+    assert len(loads) >= 2
+    assert all(load == {"kwargs": {"path": str(given)}, "name": "{ADAPTER_1}s"} for load in loads)
+    assert all(body == {"prompt": "{ADAPTER_1}{MODEL}"} for body in asked)

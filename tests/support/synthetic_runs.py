@@ -7,7 +7,7 @@ import random
 import msgspec
 
 from reports.happenings import MOST, Happening, Happenings
-from reports.record import AnswerToken, FindingRecord, Original, RunRecord, Sample
+from reports.record import AnswerToken, FindingRecord, LostReuse, Original, RunRecord, Sample
 from reports.series import thinned
 
 KINDS = ("key-omits-input", "guard-compares-wrong-thing", "inherited-state", "stale-reuse")
@@ -82,6 +82,13 @@ def nasty(record: RunRecord) -> RunRecord:
     )
     assert record.target is not None
     target = msgspec.structs.replace(record.target, version=NASTY, launch=NASTY, url=NASTY)
+    lost = LostReuse(step=1, tokens=9, story=[NASTY], promise=NASTY, settings=[NASTY], wire=wire)
     return msgspec.structs.replace(
-        record, findings=[hostile], target=target, reasons=[NASTY], not_exercised={NASTY: NASTY}, scenarios=[NASTY]
+        record,
+        findings=[hostile],
+        target=target,
+        reasons=[NASTY],
+        not_exercised={NASTY: NASTY},
+        scenarios=[NASTY],
+        reuse_lost=[lost],
     )
