@@ -125,8 +125,6 @@ def run(
     **servers: Any,
 ) -> None:
     """Fuzz a server; with no argument, the embedded llama-server on a tiny random model with two adapters."""
-    from fuzzer.commands.run import run_command
-
     options = RunOptions(
         servers=_servers(**servers),
         time_s=time_s,
@@ -140,6 +138,10 @@ def run(
         resume=resume is not None,
         redact=redact,
     )
+    if config is None:
+        _warm_up(options.servers)
+    from fuzzer.commands.run import run_command
+
     if config is None:
         sys.exit(run_command(options))
     from fuzzer.configuration import cells, read_configuration, with_configuration
@@ -262,6 +264,15 @@ def _servers(
     return ServerOptions(
         adapters=chosen, numerics=Numerics(numerics) if numerics else None, server_flags=server_flags, **rest
     )
+
+
+def _warm_up(options: ServerOptions) -> None:
+    """Have the embedded server imported by another process, while this one imports what it needs itself."""
+    from fuzzer.servers.child_environment import child_environment
+    from fuzzer.servers.forking import prepare
+
+    if options.target is None and options.binary is None and options.launch in (None, "llama.cpp"):
+        prepare("fuzzer.servers.embedded", child_environment())
 
 
 def _profiled(options: ServerOptions, config: Path | None) -> ServerOptions:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from oracles.arms import own_spelling
@@ -13,7 +15,9 @@ from scenarios.prompts import Prompt, Segment
 
 _ANSWER = 4
 _STARTS = (5, 20, 60, 9, 33, 90, 13, 40, 75, 7, 27, 110)
-"""Tokens of what is asked first, and then grown."""
+"""Tokens of what is asked first, and then grown ..."""
+_FURTHER_STARTS = (0, 3, 50, 16, 100, 2, 32, 66, 1, 11, 48, 84)
+"""... and where those do not show how the target rounds."""
 _BEYOND = 40
 """Tokens after which kernels compute a batch in another way than a handful."""
 _GROWN = 12
@@ -99,15 +103,26 @@ def _on(capabilities: Capabilities, adapters: set[int]) -> tuple[AdapterScale, .
 
 def calibration_plans(capabilities: Capabilities, scales: tuple[AdapterScale, ...]) -> list[Plan]:
     """Cold, the same again, and longer by tails of each class; then some beside each other."""
-    longest = capabilities.context // 2
-    starts = [length for length in _STARTS if length < longest][: _GROWN // len(environments(capabilities)) or 1]
-    plans = [
-        Plan(tuple(Complete(prompt=prompt, scales=scales, tokens=_ANSWER) for prompt in _growing(start)))
-        for start in starts
-    ]
+    starts = _fitting(_STARTS, capabilities)[: _GROWN // len(environments(capabilities)) or 1]
+    plans = [_grown(start, scales) for start in starts]
     if "start" in capabilities.operations:
         plans.append(_together(Complete(prompt=Prompt(0, (Segment("a", 20),)), scales=scales, tokens=8)))
     return plans
+
+
+def further_plans(capabilities: Capabilities) -> list[Plan]:
+    """More of those that grow, the environments in turn."""
+    spellings = environments(capabilities)
+    starts = _fitting(_FURTHER_STARTS, capabilities)
+    return [_grown(start, spellings[number % len(spellings)]) for number, start in enumerate(starts)]
+
+
+def _fitting(starts: Sequence[int], capabilities: Capabilities) -> list[int]:
+    return [start for start in starts if start < capabilities.context // 2]
+
+
+def _grown(start: int, scales: tuple[AdapterScale, ...]) -> Plan:
+    return Plan(tuple(Complete(prompt=prompt, scales=scales, tokens=_ANSWER) for prompt in _growing(start)))
 
 
 def check_plan(scales: tuple[AdapterScale, ...]) -> Plan:
@@ -118,6 +133,7 @@ def check_plan(scales: tuple[AdapterScale, ...]) -> Plan:
 
 
 def _growing(start: int) -> list[Prompt]:
-    trunk = Segment("a", start)
-    grown = [Prompt(0, (trunk, Segment("b", tail)) if tail else (trunk,)) for tail in (0, 0, 1, 2, 4, 8, 20, 21)]
-    return [*grown, *(Prompt(0, (trunk, Segment("c", tail))) for tail in (1, 5, _BEYOND))]
+    """Longer and longer, then cut back: what a longer prompt left was computed in a larger batch."""
+    trunk = (Segment("a", start),) if start else ()
+    grown = [Prompt(0, (*trunk, Segment("b", tail)) if tail else trunk) for tail in (0, 0, 1, 2, 4, 8, 20, 21)]
+    return [*grown, *(Prompt(0, (*trunk, Segment("c", tail))) for tail in (1, _BEYOND))]

@@ -79,6 +79,10 @@ class Ledger:
             )
         )
 
+    def as_seen(self, noise: Noise) -> Noise:
+        """The noise of one setting, which knows how far lawful computation went under the others."""
+        return msgspec.structs.replace(noise, elsewhere=max((one.largest for one in self.record.noise), default=0.0))
+
     def measured(self, noise: Noise, setting: tuple[str, ...]) -> None:
         """Bounds under one setting of the server; they replace what was known of it."""
         suffix = f" [{' '.join(setting)}]" if setting else ""

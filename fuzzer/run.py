@@ -166,6 +166,7 @@ class Run:
         With some settings nothing is ever reused, and a leg would test nothing.
         """
         if not leg.setting:
+            first.noise = self._ledger.as_seen(first.noise)
             return first
         target = self._rig.start_fresh(setting=leg.setting)
         stack.callback(target.close)
@@ -175,6 +176,7 @@ class Run:
             self._quieting.useless(leg.setting)
             return None
         self._ledger.measured(differential.noise, leg.setting)
+        differential.noise = self._ledger.as_seen(differential.noise)
         return differential
 
     def _hunt(self, leg: Leg, differential: Differential, lab: Lab) -> None:

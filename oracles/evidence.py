@@ -94,7 +94,8 @@ def decide(evidence: Evidence) -> Decision:
         return Decision(Verdict.INCONCLUSIVE, "it hangs on timing, and somebody else's requests ran beside it")
     if paired is not None and paired.outcome(evidence.alpha) is Outcome.NOISE:
         return Decision(Verdict.CLEAN, f"rounding: {paired.in_words}")
-    if paired is not None and paired.stand_in and could_be_rounding(evidence.delta, evidence.widest):
+    unsure = paired is not None and (paired.stand_in or not evidence.alone.clean)
+    if unsure and could_be_rounding(evidence.delta, evidence.widest):
         return Decision(Verdict.CLEAN, "lawful computation rounds by as much in other shapes")
     if repeats.k == 0:
         return Decision(Verdict.INCONCLUSIVE, f"did not come back from fresh state (0 of {repeats.n})")

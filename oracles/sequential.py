@@ -23,6 +23,10 @@ _LEAST_PAIRS = 10
 _MOST_MISMATCHED = 10
 _NOISE = 0.1
 """A gambler who has lost nine tenths is taken to have been wrong."""
+_EFFECT = 0.8
+"""Share of the pairs in which a stale state that can be told from noise at all shows the larger difference ..."""
+_NO_EFFECT = 100.0
+"""... and how many times likelier the pairs have to be without one before there is none (Wald's sequential test)."""
 
 
 class Outcome(StrEnum):
@@ -77,7 +81,15 @@ class Paired(msgspec.Struct, frozen=True):
             return Outcome.FINDING
         if self.pairs >= _LEAST_PAIRS and (self.wealth <= _NOISE or self.wins <= self.losses):
             return Outcome.NOISE
+        if self._without_effect >= _NO_EFFECT:
+            return Outcome.NOISE
         return Outcome.UNDECIDED
+
+    @property
+    def _without_effect(self) -> float:
+        """How many times likelier the pairs are where nothing but rounding tells the arms apart."""
+        even = math.log(0.5)
+        return math.exp(self.wins * (even - math.log(_EFFECT)) + self.losses * (even - math.log1p(-_EFFECT)))
 
     @property
     def exhausted(self) -> bool:

@@ -102,7 +102,9 @@ def capabilities_in_words(target: TargetRecord) -> str:
     can = target.capabilities
     words = [f"top-{can.top_logprobs} logprobs" if can.top_logprobs else "no logprobs"]
     words += [f"{can.adapters} adapters, scale a request"] if can.adapters and can.request_scales else []
+    words += [f"{can.adapters} adapters by name"] if can.adapters and can.adapter_names else []
     words += ["tells reuse"] if can.cached_counts else ["does not tell reuse"]
+    words += ["reuses whole entries only"] if can.whole_entries else []
     words += ["bypass"] if can.bypass else []
     words += [f"{can.slots} slot" if can.slots == 1 else f"{can.slots} slots", f"context {can.context}"]
     return ", ".join(words)

@@ -37,6 +37,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     cached_counts: bool = False
     approximate_reuse: bool = False
     """The server was told to reuse what only resembles a prefix; its answers are then approximate by design."""
+    whole_entries: bool = False
+    """What an earlier request left is reused whole or not at all: the model's state cannot be cut back."""
     bypass: bool = False
     """A request can be made not to read the cache."""
     bypass_how: str = ""

@@ -147,8 +147,10 @@ def _relative(rng: random.Random, base: tuple[AdapterScale, ...]) -> tuple[Adapt
 
 def profile(rng: random.Random, capabilities: Capabilities, spellings: Sequence[Spelling]) -> Profile:
     """Requests one after another, in environments from ``spellings``, all of them."""
+    # Where nothing is cut back, a prompt that leaves an earlier one before its end is computed anew.
+    grows = capabilities.whole_entries
     return Profile(
-        roots=rng.choice((1, 2, 2, 3)),
+        roots=rng.choice((1, 1, 1, 2) if grows else (1, 2, 2, 3)),
         lengths=sizes(rng, capabilities),
         spellings=tuple(spellings),
         answers=tuple(rng.sample((1, 1, 2, 4, 8), 2)),
@@ -156,6 +158,7 @@ def profile(rng: random.Random, capabilities: Capabilities, spellings: Sequence[
         adapters=capabilities.adapters,
         evictions=evictions(capabilities),
         bare=rng.random() < 0.2,
+        cut_backs=not grows or rng.random() < 0.3,
     )
 
 

@@ -25,6 +25,8 @@ class PublicBug(msgspec.Struct, frozen=True, kw_only=True):
     report: str
     what: str
     tiny: str
+    adapters: tuple[str, ...] | None = None
+    """None: both of the model's. A slot that another adapter had meanwhile is not reused either: another bug's sign."""
     scenario: str
     affected: tuple[str, ...]
     clean: str | None = None
@@ -109,6 +111,7 @@ PUBLIC_BUGS = (
         report="ggml-org/llama.cpp#24411",
         what="a window checkpoint from beyond the shared prefix is restored",
         tiny="swa",
+        adapters=(),
         scenario="conversation",
         affected=(_OLD,),
         clean=_NEXT,
@@ -126,6 +129,7 @@ PUBLIC_BUGS = (
         report="ggml-org/llama.cpp#25913, #26676",
         what="a restored slot of a windowed model is not reused",
         tiny="swa",
+        adapters=(),
         scenario="saved-slots",
         affected=(_OLD,),
         clean=_NEW,

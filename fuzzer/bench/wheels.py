@@ -48,8 +48,8 @@ def _cells(setting: Setting, bugs: Sequence[PublicBug]) -> Iterator[Cell]:
     campaigns = _Campaigns(setting, bugs)
     for bug in bugs:
         for wheel in _wheels(bug, full=setting.full):
-            record = _run(setting, wheel, bug.tiny, [bug], bug.scenario)
-            campaign = campaigns.record(wheel, bug.tiny) if setting.full else None
+            record = _run(setting, wheel, bug, [bug], bug.scenario)
+            campaign = campaigns.record(wheel, bug) if setting.full else None
             cell = Cell(
                 bug,
                 wheel,
@@ -73,16 +73,17 @@ class _Campaigns:
     def __init__(self, setting: Setting, bugs: Sequence[PublicBug]) -> None:
         self._setting = setting
         self._bugs = bugs
-        self._records: dict[tuple[str, str], RunRecord] = {}
+        self._records: dict[tuple[str, str, tuple[str, ...] | None], RunRecord] = {}
 
-    def record(self, wheel: str, tiny: str) -> RunRecord:
-        """The record of the campaign, run when it is first asked for."""
-        if (wheel, tiny) not in self._records:
-            sought = [bug for bug in self._bugs if bug.tiny == tiny and wheel in bug.affected]
-            absent = any(bug.clean == wheel for bug in self._bugs if bug.tiny == tiny)
+    def record(self, wheel: str, bug: PublicBug) -> RunRecord:
+        """The record of the campaign in which a bug is looked for, run when it is first asked for."""
+        key = wheel, bug.tiny, bug.adapters
+        if key not in self._records:
+            alike = [one for one in self._bugs if (one.tiny, one.adapters) == (bug.tiny, bug.adapters)]
+            absent = any(one.clean == wheel for one in alike)
             # One that shows a bug to be absent goes on to its end.
-            self._records[wheel, tiny] = _run(self._setting, wheel, tiny, [] if absent else sought, None)
-        return self._records[wheel, tiny]
+            self._records[key] = _run(self._setting, wheel, bug, [] if absent else alike, None)
+        return self._records[key]
 
 
 class _Sought(Interruption):
@@ -97,9 +98,9 @@ class _Sought(Interruption):
         self.asked = bool(self._bugs) and all(bug.seen(record) is not None for bug in self._bugs)
 
 
-def _run(setting: Setting, wheel: str, tiny: str, bugs: Sequence[PublicBug], scenario: str | None) -> RunRecord:
-    """A run of the fuzzer on one wheel, up to where it has met ``bugs``."""
-    servers = ServerOptions(tiny=tiny, wheel=wheel_folder(wheel))
+def _run(setting: Setting, wheel: str, bug: PublicBug, bugs: Sequence[PublicBug], scenario: str | None) -> RunRecord:
+    """A run of the fuzzer on one wheel, with the model that ``bug`` needs, up to where it has met ``bugs``."""
+    servers = ServerOptions(tiny=bug.tiny, adapters=bug.adapters, wheel=wheel_folder(wheel))
     sought = _Sought([bug for bug in bugs if wheel in bug.affected])
     options = RunOptions(
         servers=servers,

@@ -28,5 +28,5 @@ def serve_command(bug: str | None, arguments: Sequence[str]) -> Exit:
     """Serve until standard input ends or Ctrl-C; raises UsageError for an unknown bug."""
     if bug is not None and bug not in MUTANTS:
         raise UsageError(f"there is no planted bug called {bug!r}; `stalefuzz zoo list` names them")
-    serve.main([*(("--bug", bug) if bug is not None else ()), *arguments])
+    serve.run([*(("--bug", bug) if bug is not None else ()), *arguments])
     return Exit.CLEAN

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import xllamacpp
 
@@ -23,7 +24,7 @@ EXECUTABLE_DEFAULTS = LlamaFlags({HOST: LOOPBACK, "--port": 0, "--parallel": -1}
 FLASH_ATTENTION = {"auto": "AUTO", "off": "DISABLED", "on": "ENABLED"}
 
 
-def main(argv: list[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     address_pipe = _take_stdout()
     lifeline.end_with_parent_even_while_busy()
     try:
@@ -102,11 +103,16 @@ def _host_field(params: Any, host: str) -> tuple[str, str | list[str]]:
     return ("hostnames", [host]) if hasattr(params, "hostnames") else ("hostname", host)
 
 
-if __name__ == "__main__":
-    code = main(sys.argv[1:])
+def run(argv: Sequence[str]) -> NoReturn:
+    """A server until this process is told to end, and its end."""
+    code = main(argv)
     if code:
         # llama.cpp logs from a thread of its own, which an orderly exit waits for: it may have the reason still to say.
         sys.exit(code)
     sys.stderr.flush()
     # The server's own threads are not worth waiting for: nothing that it holds outlives the process.
     os._exit(code)
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

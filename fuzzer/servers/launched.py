@@ -20,6 +20,7 @@ from typing import Protocol, Self
 from fuzzer.errors import ServerStartError, UsageError
 from fuzzer.servers import loopback
 from fuzzer.servers.child_environment import child_environment
+from fuzzer.servers.forking import CannotForkError, ForkedProcess, forked
 from fuzzer.servers.llama_flag_table import HOST, MODEL, PORT
 from fuzzer.servers.llama_flags import LOOPBACK, LlamaFlags, missing_files, parse_flags
 from fuzzer.servers.server_log import ServerLog
@@ -32,6 +33,9 @@ POLL_SECONDS = 0.003
 PORT_TRIES = 3
 TAIL_LINES = 20
 MESSAGE_LINES = 8
+
+
+_Process = subprocess.Popen[bytes] | ForkedProcess
 
 
 class Launch(Protocol):
@@ -55,6 +59,10 @@ class Launch(Protocol):
     @property
     def picks_port(self) -> bool:
         """Whether the server takes any free port by itself and announces it."""
+        ...
+
+    def module(self, port: int) -> tuple[str, list[str]] | None:
+        """A module of ours with a ``run``, and its arguments, where the command comes down to that."""
         ...
 
     def child_argv(self, port: int) -> list[str]:
@@ -97,13 +105,20 @@ class LlamaLaunch:
         """Ours, without what would set llama-server's flags."""
         return child_environment(self.wheel)
 
+    def module(self, port: int) -> tuple[str, list[str]] | None:
+        """That of the embedded server; an executable has none."""
+        return ("fuzzer.servers.embedded", self._argv(port)) if self.executable is None else None
+
     def child_argv(self, port: int) -> list[str]:
         """The command that is run."""
         python = [sys.executable, "-P", "-m"]
-        flags = replace(self.flags, settings={**self.flags.settings, HOST: LOOPBACK, PORT: port}).argv()
         if self.executable is None:
-            return [*python, "fuzzer.servers.embedded", *flags]
-        return [*python, "fuzzer.servers.guard", str(self.executable), *flags]
+            return [*python, "fuzzer.servers.embedded", *self._argv(port)]
+        return [*python, "fuzzer.servers.guard", str(self.executable), *self._argv(port)]
+
+    def _argv(self, port: int) -> list[str]:
+        settings = {**self.flags.settings, HOST: LOOPBACK, PORT: port}
+        return list(replace(self.flags, settings=settings).argv())
 
 
 def launch_embedded(
@@ -144,7 +159,7 @@ class LaunchedServer:
         self.launch = launch
         self.url = ""
         self.pid = 0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: _Process | None = None
         self._log: ServerLog | None = None
         self._last_words = ""
         self._ready = False
@@ -230,7 +245,11 @@ class LaunchedServer:
             self.stop()
             raise
 
-    def _spawn(self, log: ServerLog, port: int) -> subprocess.Popen[bytes]:
+    def _spawn(self, log: ServerLog, port: int) -> _Process:
+        module = self.launch.module(port)
+        if module is not None:
+            with contextlib.suppress(CannotForkError):
+                return forked(*module, self.launch.environment(), log.fileno())
         return subprocess.Popen(
             self.launch.child_argv(port),
             stdin=subprocess.PIPE,
@@ -241,7 +260,7 @@ class LaunchedServer:
             start_new_session=True,
         )
 
-    def _await_announcement(self, process: subprocess.Popen[bytes], port: int, deadline: float) -> None:
+    def _await_announcement(self, process: _Process, port: int, deadline: float) -> None:
         """Read the one line that a child prints: its process id, and its address where it chose that itself."""
         assert process.stdout is not None
         line = b""
@@ -251,8 +270,7 @@ class LaunchedServer:
                 raise self._failure(f"it was silent for {self.launch.start_seconds:g} s")
             part = os.read(process.stdout.fileno(), 4096)
             if not part:
-                process.wait(STOP_SECONDS)
-                raise self._failure(ending(process.returncode))
+                raise self._failure(ending(process.wait(STOP_SECONDS)))
             line += part
         announced = json.loads(line)
         self.pid = announced["pid"]
@@ -274,7 +292,7 @@ class LaunchedServer:
         sentence = f"{self.command[0]} did not start: {cause.sentence if cause else otherwise}."
         return kind(f"{sentence} Its last log lines:{log}" if log else sentence)
 
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
+    def _end(self, process: _Process) -> None:
         if self._ready:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):

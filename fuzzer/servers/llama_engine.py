@@ -19,7 +19,8 @@ from fuzzer.servers.llama_flag_table import SLEEP_IDLE
 from fuzzer.servers.llama_flags import LlamaFlags, parse_flags
 from fuzzer.servers.llama_launch import embedded_fields, portable, reference_flags, switches, target_flags
 from fuzzer.servers.llama_server import ENGINE as NAME
-from fuzzer.servers.llama_server import LlamaServer, Probed
+from fuzzer.servers.llama_server import LlamaServer
+from fuzzer.servers.probed_once import ProbedOnce
 from fuzzer.servers.protocol import RequestRefused
 from fuzzer.servers.wheel import engine_version
 from reports.record import Settings
@@ -40,7 +41,7 @@ class LlamaInstallation:
             raise UsageError(f"--binary {options.binary}: there is no such file")
         self._options = options
         self._exact = exact
-        self._probed: Probed | None = None
+        self._probed = ProbedOnce()
         self._files = model_files(options)
         self._launched: WeakKeyDictionary[LaunchedServer, LlamaFlags] = WeakKeyDictionary()
         self.switches = switches(self._files.shape)
@@ -78,17 +79,11 @@ class LlamaInstallation:
     def connect(self, url: str) -> LlamaServer:
         """The adapter for a server that we started."""
         version = None if self._options.binary is not None else engine_version(self._options.wheel)
-        server = LlamaServer(
-            url,
-            version=version,
-            shape=self._files.shape,
-            admin=True,
-            further=(*_OURS, *self._further_at(url)),
-            probed=self._probed,
+        further = (*_OURS, *self._further_at(url))
+        shape = self._files.shape
+        return self._probed.attached(
+            lambda probed: LlamaServer(url, version=version, shape=shape, admin=True, further=further, probed=probed)
         )
-        # Every confirmation of a finding starts the same server anew.
-        self._probed = server.probed
-        return server
 
     connect_reference = connect
 

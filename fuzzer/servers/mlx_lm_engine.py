@@ -2,57 +2,39 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from fuzzer.errors import UsageError
 from fuzzer.models import hf_vocabulary
-from fuzzer.models.hf_folders import hf_folders
 from fuzzer.models.hf_tiny import AdapterLayout
 from fuzzer.options import ServerOptions
 from fuzzer.servers.engine import Engine
+from fuzzer.servers.folder_engine import FolderInstallation
 from fuzzer.servers.http import Connection
-from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.mlx_lm_server import ENGINE as NAME
-from fuzzer.servers.mlx_lm_server import MlxServer, version_at
+from fuzzer.servers.mlx_lm_server import MlxServer, cuts_nothing_back, version_at
 from fuzzer.servers.probed_texts import probed_texts
-from fuzzer.servers.python_engine import PythonLaunch, interpreter, start_command
+from fuzzer.servers.python_engine import PythonLaunch
 from fuzzer.servers.texts import Texts
-from reports.record import Settings
 from scenarios.prompts import TokenSpace
 
 _SPECIAL_TOKENS = 4
 _START_SECONDS = 120.0
-_NO_CACHE: tuple[str, ...] = ("--prompt-cache-size", "0")
-_VARIABLE = "STALEFUZZ_MLX_PYTHON"
+_CONTEXT = 2048
+"""Of a server of the user's, which does not tell."""
 
 
-class MlxInstallation:
+class MlxInstallation(FolderInstallation):
     """``mlx_lm.server`` in our own environment, or in the one that STALEFUZZ_MLX_PYTHON names."""
 
-    takes_settings = False
-    build = None
-    reference_of = None
+    name = NAME
+    module = "mlx_lm"
+    variable = "STALEFUZZ_MLX_PYTHON"
+    layout = AdapterLayout.MLX
+    no_cache = ("--prompt-cache-size", "0")
     starts_quickly = True
     program = "mlx_lm.server"
-
-    def __init__(self, options: ServerOptions, exact: bool) -> None:
-        self.switches = {"--prompt-cache-size 0": _NO_CACHE}
-        self._folders = hf_folders(options, AdapterLayout.MLX, NAME)
-        self._flags = options.server_flags
-        self._python = interpreter(NAME, "mlx_lm", _VARIABLE)
-
-    @property
-    def tiny_files(self) -> tuple[Path, ...]:
-        """Model and adapters of ours."""
-        return self._folders.tiny_files
-
-    def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
-        """A server that caches, not yet started."""
-        return LaunchedServer(self._launch(*self._flags, *further))
-
-    def reference(self) -> LaunchedServer:
-        """The same model with the prompt cache off, not yet started."""
-        return LaunchedServer(self._launch(*self._flags, *_NO_CACHE))
 
     def connect(self, url: str) -> MlxServer:
         """The adapter for a server that we started."""
@@ -64,6 +46,7 @@ class MlxInstallation:
             space=space,
             context=folders.context,
             window=folders.window,
+            whole_entries=folders.recurrent,
             model=folders.model,
             variables=folders.variables,
             adapters=folders.adapters,
@@ -71,19 +54,10 @@ class MlxInstallation:
 
     connect_reference = connect
 
-    def settings(self, setting: tuple[str, ...] = ()) -> Settings:
-        """What a finding records."""
-        folders = self._folders
-        start = start_command(self._launch(*self._flags), folders.variables)
-        adapters = list(folders.adapter_names)
-        return Settings(NAME, "", list(self._flags), folders.model_name, adapters, "", start=start)
-
-    def close(self) -> None:
-        """Nothing was written."""
-
-    def _launch(self, *flags: str) -> PythonLaunch:
+    def _launch(self, model: Path, adapters: list[tuple[str, str]], *flags: str) -> PythonLaunch:
+        # Requests name the folders of their adapters themselves.
         program = (self._python, "-m", "mlx_lm", "server")
-        return PythonLaunch(program, ("--model", str(self._folders.model), *flags), _START_SECONDS)
+        return PythonLaunch(program, ("--model", str(model), *flags), _START_SECONDS)
 
 
 def _tiny_texts() -> tuple[Texts, TokenSpace]:
@@ -95,7 +69,9 @@ def _attach(url: str, options: ServerOptions) -> MlxServer:
     if options.adapters:
         raise UsageError("mlx_lm.server takes adapters as paths on its own machine: launch it, or leave --adapter out")
     texts, space = probed_texts(url, {})
-    return MlxServer(url, texts, space=space, context=2048)
+    with closing(MlxServer(url, texts, space=space, context=_CONTEXT)) as tried:
+        whole_entries = cuts_nothing_back(tried)
+    return MlxServer(url, texts, space=space, context=_CONTEXT, whole_entries=whole_entries)
 
 
 def _speaks(connection: Connection) -> bool:

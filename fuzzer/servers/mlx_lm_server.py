@@ -6,6 +6,7 @@ Field names are mlx-lm's own, mlx_lm/server.py of 0.32.2.
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,8 @@ from scenarios.prompts import TokenSpace
 ENGINE = "mlx-lm"
 _TOP_K = 10
 """The most that it gives."""
+_PART = 6
+"""Tokens that are asked, left, or gone on with, to see what is reused of them."""
 _FINGERPRINT = re.compile(r"(\d+\.\d+[^-]*)-(\d+\.\d+[^-]*)-(Linux|macOS|Darwin|Windows)")
 _DEAD = "generation thread died"
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {
@@ -46,6 +49,7 @@ class MlxServer(OpenAIServer):
         space: TokenSpace,
         context: int,
         window: int | None = None,
+        whole_entries: bool = False,
         model: Path | None = None,
         adapters: Sequence[Path] = (),
         variables: Mapping[str, str] = NO_VARIABLES,
@@ -71,6 +75,7 @@ class MlxServer(OpenAIServer):
             approximate_reuse=texts.cost > 1,
             slots=8,
             window=window,
+            whole_entries=whole_entries,
         )
 
     def complete(self, request: Request) -> Observation:
@@ -97,6 +102,22 @@ class MlxServer(OpenAIServer):
             # A request that names no adapter gets by without the folder, and so do its records.
             body |= {"model": str(self._model), "adapters": str(self._adapters[named[0]])}
         return body | _SAMPLINGS.get(request.sampling, {})
+
+
+def cuts_nothing_back(server: MlxServer) -> bool:
+    """Whether of an earlier prompt all is reused but never a part; tried with three prompts on one first token.
+
+    Raises UnreachableError where one of them is refused.
+    """
+    space = server.capabilities.space
+    start = secrets.randbelow(space.count)
+    path = tuple(space.first + (start + at) % space.count for at in range(3 * _PART))
+    left, longer = (*path[:_PART], *path[2 * _PART :]), path
+    try:
+        _, forked, grown = (server.complete(Request(prompt, 1)).reused for prompt in (path[: 2 * _PART], left, longer))
+    except RequestRefused as refusal:
+        raise UnreachableError(f"{server.url} answers, but not as mlx_lm.server does: {refusal.reason}") from None
+    return bool(grown) and not forked
 
 
 @contextmanager

@@ -42,6 +42,9 @@ class PythonLaunch:
         """The user's, with what keeps the engine offline and exact; a variable that the user set stays."""
         return {**_QUIET, **self.variables, **child_environment()}
 
+    def module(self, port: int) -> None:
+        """None: the engine is none of ours."""
+
     def child_argv(self, port: int) -> list[str]:
         """The command that is run, under a guard that ends it with us."""
         guard = [sys.executable, "-P", "-m", "fuzzer.servers.guard"]
@@ -86,6 +89,19 @@ def last_value(flags: tuple[str, ...], name: str) -> str | None:
         elif word.startswith(f"{name}="):
             found = word[len(name) + 1 :]
     return found
+
+
+def without(flags: tuple[str, ...], *names: str) -> tuple[str, ...]:
+    """The flags without those called ``names``, whatever their values, also where a name goes on: ``--name.part``."""
+    kept: list[str] = []
+    leaving = False
+    for word in flags:
+        if word.startswith("--"):
+            name = word.partition("=")[0].replace("_", "-")
+            leaving = any(name == left or name.startswith(f"{left}.") for left in names)
+        if not leaving:
+            kept.append(word)
+    return tuple(kept)
 
 
 def number(flags: tuple[str, ...], name: str, otherwise: int) -> int:

@@ -40,7 +40,7 @@ class Texts:
         return _MET[token]
 
     def token(self, text: str) -> int:
-        """The number of the token with this text."""
+        """The number of the token with this name."""
         plain = text.replace("\u0120", " ").replace("\u2581", " ")
         known = self._numbers.get(text, self._numbers.get(plain))
         return named(plain) if known is None else known
@@ -51,7 +51,10 @@ class Texts:
         at = 0
         while at < len(text):
             length = next((n for n in range(self._longest, 0, -1) if text[at : at + n] in self._numbers), 1)
-            tokens.append(self.token(text[at : at + length]))
+            piece = text[at : at + length]
+            known = self._numbers.get(piece)
+            # Not ``token``: text is as it is, where the names of tokens have signs that stand for spaces.
+            tokens.append(named(piece) if known is None else known)
             at += length
         return tokens
 

@@ -16,8 +16,9 @@ from fuzzer.servers.child_environment import child_environment
 from fuzzer.servers.http import Connection
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.llama_server import LlamaServer
+from fuzzer.servers.probed_once import ProbedOnce
 from fuzzer.servers.protocol import Server
-from fuzzer.servers.vllm_server import Probed, VllmServer, VllmSetup
+from fuzzer.servers.vllm_server import VllmServer, VllmSetup
 from fuzzer.zoo.model import Family
 from fuzzer.zoo.requests import FIRST_WEIGHTS
 from fuzzer.zoo.serve import parse
@@ -47,9 +48,14 @@ class ZooLaunch:
         """What a person would type."""
         return ("stalefuzz", "zoo", "serve", *self.arguments)
 
+    def module(self, port: int) -> tuple[str, list[str]]:
+        """What is run; the server takes any free port."""
+        return "fuzzer.zoo.serve", list(self.arguments)
+
     def child_argv(self, port: int) -> list[str]:
-        """The command that is run; the server takes any free port."""
-        return [sys.executable, "-P", "-m", "fuzzer.zoo.serve", *self.arguments]
+        """The same as a command."""
+        module, arguments = self.module(port)
+        return [sys.executable, "-P", "-m", module, *arguments]
 
     def environment(self) -> dict[str, str]:
         """The environment that it runs in."""
@@ -68,7 +74,7 @@ class ZooInstallation:
     def __init__(self, options: ServerOptions, exact: bool) -> None:
         self.switches: dict[str, tuple[str, ...]] = {}
         self._arguments = options.server_flags
-        self._probed: Probed | None = None
+        self._probed = ProbedOnce()
         self._settings = _parsed(self._arguments)
 
     def target(self, further: tuple[str, ...] = (), setting: tuple[str, ...] = ()) -> LaunchedServer:
@@ -94,15 +100,10 @@ class ZooInstallation:
         """The adapter for a server that we started."""
         if self._settings.flavour is Flavour.VLLM:
             _load(url, {adapter_letter(adapter): path for adapter, path in enumerate(_PATHS)})
-            return self._connect_vllm(url)
+            return self._probed.attached(lambda probed: VllmServer(url, self._vllm(versioned=False), probed))
         family = self._settings.shape.family
         window = self._settings.shape.window if family is Family.WINDOW else None
         return LlamaServer(url, version=NAME, shape=ModelShape(window, family is Family.HYBRID), admin=True)
-
-    def _connect_vllm(self, url: str) -> VllmServer:
-        server = VllmServer(url, self._vllm(versioned=False), self._probed)
-        self._probed = server.probed
-        return server
 
     def connect_reference(self, url: str) -> Server:
         """The adapter for a reference that we started; adapters have a name for each version there."""

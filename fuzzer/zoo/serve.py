@@ -38,7 +38,8 @@ def server(app: App) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def run(arguments: Sequence[str] | None = None) -> None:
+    """A server until its input ends."""
     settings = parse(arguments)
     with listen() as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -138,4 +139,4 @@ _TIERS = {"ram-entries": 8, "checkpoints": 8, "host-blocks": 64}
 
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -25,23 +25,25 @@ from scenarios.scenario import Scenario
 
 SCENARIOS: tuple[Scenario, ...] = (
     adapter_scale.SCENARIO,
-    free.SCENARIO,
     conversation.SCENARIO,
+    adapter_reload.SCENARIO,
+    tenant_key.SCENARIO,
     global_scale.SCENARIO,
-    interleaving.SCENARIO,
-    aborts.SCENARIO,
     adapter_spelling.SCENARIO,
+    weights_reload.SCENARIO,
     saved_slots.SCENARIO,
     pinned_slots.SCENARIO,
+    sleeping.SCENARIO,
+    free.SCENARIO,
+    aborts.SCENARIO,
+    interleaving.SCENARIO,
     restarts.SCENARIO,
     sampling_state.SCENARIO,
-    tenant_key.SCENARIO,
-    adapter_reload.SCENARIO,
-    weights_reload.SCENARIO,
-    sleeping.SCENARIO,
     single_scale.SCENARIO,
     plain.SCENARIO,
 )
+"""In the order in which a campaign takes turns: requests one after another first, which cost a third of those side by
+side, then what needs company, a restart or several ways to sample."""
 
 
 def by_name(name: str) -> Scenario | None:

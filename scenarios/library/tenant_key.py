@@ -7,14 +7,19 @@ import random
 import msgspec
 
 from scenarios.capabilities import Capabilities
+from scenarios.environment import AdapterScale, adapter_letter
 from scenarios.scenario import Scenario
 from scenarios.swarm import Profile, evicting, profile, related, salts
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
+    keys = salts(rng)
+    named = [adapter for adapter in range(capabilities.adapters) if adapter_letter(adapter) in keys]
+    mistakable = capabilities.adapter_names and named
+    spellings = ((), (AdapterScale(named[0], 1.0),)) if mistakable else related(rng, capabilities)
     return msgspec.structs.replace(
-        profile(rng, capabilities, related(rng, capabilities)),
-        salts=salts(rng),
+        profile(rng, capabilities, spellings),
+        salts=keys,
         roots=rng.choice((1, 1, 2)),
         kinds=("complete", "complete", *evicting(rng, capabilities)),
     )

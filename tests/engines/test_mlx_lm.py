@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from installed import mlx
 from running import stalefuzz
+
+from fuzzer.options import ServerOptions
+from fuzzer.servers.mlx_lm_engine import MlxInstallation
+from fuzzer.servers.mlx_lm_server import cuts_nothing_back
 
 pytestmark = pytest.mark.mlx
 PATIENCE_S = 600.0
@@ -34,12 +39,27 @@ def test_plain_attention_is_clean(tmp_path: Path) -> None:
     assert run.record["target"]["capabilities"]["top_logprobs"] == 10
 
 
-def test_a_hybrid_is_clean(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words", [("--adapter", "none", "--scenario", "plain"), ("--scenario", "adapter-scale")], ids=["bare", "adapters"]
+)
+def test_a_hybrid_is_clean(tmp_path: Path, words: tuple[str, ...]) -> None:
     """State-space layers, whose state cannot be cut back: what is reused is a whole stored entry."""
-    words = ("--launch", "mlx-lm", "--tiny", "granite", "--adapter", "none", "--scenario", "plain", "--max-steps", "60")
-    run = stalefuzz("run", *words, "--seed", "1", "--time", "300s", folder=tmp_path, patience_s=PATIENCE_S, env=mlx())
+    brief = ("--max-steps", "60", "--seed", "1", "--time", "300s")
+    run = stalefuzz(
+        "run",
+        "--launch",
+        "mlx-lm",
+        "--tiny",
+        "granite",
+        *words,
+        *brief,
+        folder=tmp_path,
+        patience_s=PATIENCE_S,
+        env=mlx(),
+    )
     assert run.status == 0, run.said
-    assert run.record["reuse"]["hits"] > 3
+    assert run.record["reuse"]["hits"] > 8
+    assert "reuses whole entries only" in run.stdout
 
 
 def test_adapters_are_folders(tmp_path: Path) -> None:
@@ -49,3 +69,14 @@ def test_adapters_are_folders(tmp_path: Path) -> None:
     assert run.record["target"]["capabilities"]["adapters"] == 2
     assert not run.record["suspects"]
     assert not any("by no more than rounding" in why for why in run.record["not_exercised"].values())
+
+
+@pytest.mark.parametrize(("tiny", "whole"), [("dense", False), ("granite", True)])
+def test_whether_a_server_of_the_users_cuts_entries_back_is_tried(
+    monkeypatch: pytest.MonkeyPatch, tiny: str, whole: bool
+) -> None:
+    for name, value in mlx().items():
+        monkeypatch.setenv(name, value)
+    installation = MlxInstallation(ServerOptions(launch="mlx-lm", tiny=tiny, adapters=()), True)
+    with installation.target() as process, closing(installation.connect(process.url)) as server:
+        assert cuts_nothing_back(server) is whole

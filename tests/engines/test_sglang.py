@@ -9,7 +9,7 @@ import httpx
 import pytest
 from installed import sglang
 from running import stalefuzz
-from somebody_else import somebody_else
+from shared_target import SharedTarget
 
 from fuzzer.flight import Flight, counter
 from fuzzer.models.hf_folders import hf_folders
@@ -23,7 +23,6 @@ from scenarios.operations import Operation, ReloadWeights, Sleep
 pytestmark = pytest.mark.sglang
 TIME = ("--time", "1800s")
 PATIENCE_S = 2400.0
-SHARED = ("--engine", "sglang", "--reference", "bypass", "--max-steps", "30", "--seed", "3", *TIME)
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +60,7 @@ def test_a_plain_model_without_adapters_is_clean(tmp_path: Path) -> None:
 
 
 def test_requests_of_others_are_counted(sglang_url: str, tmp_path: Path) -> None:
-    (tmp_path / "crowded").mkdir()
-    with somebody_else(sglang_url, completes):
-        crowded = stalefuzz("run", "--target", sglang_url, *SHARED, folder=tmp_path / "crowded", patience_s=PATIENCE_S)
-    quiet = stalefuzz("run", "--target", sglang_url, *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
-    assert (crowded.status, quiet.status) == (0, 0), crowded.said + quiet.said
-    assert crowded.record["others"]["work"] > 0
-    nobody = {"requests": 0, "work": 0, "unit": "requests", "changes": {}}
-    assert quiet.record["others"] == {"told_by": "/metrics", **nobody}
+    SharedTarget(sglang_url, "sglang", TIME[1], PATIENCE_S).counts_requests_of_others(completes, tmp_path)
 
 
 def test_adapters_that_others_reload_are_no_bug_of_the_server(sglang_url: str, tmp_path: Path) -> None:
@@ -81,10 +73,7 @@ def test_adapters_that_others_reload_are_no_bug_of_the_server(sglang_url: str, t
         client.post("/load_lora_adapter", json={"lora_name": "a", "lora_path": folders[number % 2]})
         return client.get("/model_info")
 
-    with somebody_else(sglang_url, reloads):
-        run = stalefuzz("run", "--target", sglang_url, *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
-    assert run.record["findings"] == []
-    assert run.record["others"]["changes"]["the folder of a"] > 0
+    SharedTarget(sglang_url, "sglang", TIME[1], PATIENCE_S).blames_nothing_on_reloads(reloads, tmp_path)
 
 
 ASKED = Request(tuple(range(10, 90)), 2)

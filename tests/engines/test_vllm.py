@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import httpx
 import pytest
 from installed import vllm, vllm_with_the_reload_bug
 from running import stalefuzz
-from somebody_else import somebody_else
+from shared_target import SharedTarget, completes, reloads
 
 from fuzzer.models.hf_folders import hf_folders
 from fuzzer.models.hf_tiny import AdapterLayout
@@ -22,7 +23,6 @@ from scenarios.operations import Flush, ReloadWeights, Sleep
 pytestmark = pytest.mark.vllm
 TIME = ("--time", "1800s")
 PATIENCE_S = 2400.0
-SHARED = ("--engine", "vllm", "--reference", "bypass", "--max-steps", "30", "--seed", "3", *TIME)
 TROPHIES = Path(__file__).parents[2] / ".github" / "trophies"
 PROFILE = """
 [[profile]]
@@ -35,19 +35,26 @@ adapter-models = true
 
 
 @pytest.fixture(scope="module")
-def vllm_url() -> Iterator[str]:
-    """A vLLM server of somebody's, a tiny model and its two adapters on it."""
+def installation() -> Iterator[VllmInstallation]:
+    """vLLM as somebody starts it, with a tiny model and its two adapters."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in vllm().items():
             patch.setenv(name, value)
-        installation = VllmInstallation(ServerOptions(launch="vllm"), True)
+        yield VllmInstallation(ServerOptions(launch="vllm"), True)
+
+
+@pytest.fixture(scope="module")
+def vllm_url(installation: VllmInstallation) -> Iterator[str]:
+    """A vLLM server of somebody's."""
     with installation.target() as process:
         yield process.url
 
 
-def completes(client: httpx.Client, number: int) -> httpx.Response:
-    prompt = [5 + number % 900, *range(40, 80)]
-    return client.post("/v1/completions", json={"model": "base", "prompt": prompt, "max_tokens": 1, "temperature": 0})
+@pytest.fixture(scope="module")
+def uncached_url(installation: VllmInstallation) -> Iterator[str]:
+    """The same without prefix caching."""
+    with installation.target(installation.no_cache) as process:
+        yield process.url
 
 
 def test_a_reloaded_adapter_answers_with_the_blocks_of_the_old_one(tmp_path: Path) -> None:
@@ -94,29 +101,34 @@ def test_a_profile_is_enough_for_it(vllm_url: str, tmp_path: Path, adapters: tup
     assert capabilities["adapters"] == len(adapters) // 2
 
 
+@pytest.mark.parametrize("adapters", [(), ("--adapter", "a", "--adapter", "b")])
+def test_as_a_server_of_which_nothing_is_known_but_its_route(
+    vllm_url: str, uncached_url: str, tmp_path: Path, adapters: tuple[str, ...]
+) -> None:
+    """Nothing says how it could skip its cache, so that it needs a reference; what it cached it tells itself."""
+    words = ("run", "--target", vllm_url, "--engine", "openai", *adapters)
+    alone = stalefuzz(*words, folder=tmp_path, patience_s=PATIENCE_S)
+    assert alone.status == 2
+    assert "give it with --reference URL" in alone.stderr
+    paired = (*words, "--reference", uncached_url, "--max-steps", "150", "--seed", "1", *TIME)
+    run = stalefuzz(*paired, folder=tmp_path, patience_s=PATIENCE_S)
+    assert run.status == 0, run.said
+    assert run.record["reference"]["mode"] == "url"
+    assert run.record["reuse"]["hits"] > 10
+    capabilities = run.record["target"]["capabilities"]
+    assert (capabilities["block"], capabilities["top_logprobs"]) == (32, 20)
+    assert capabilities["adapters"] == len(adapters) // 2
+
+
 def test_requests_of_others_are_counted(vllm_url: str, tmp_path: Path) -> None:
-    (tmp_path / "crowded").mkdir()
-    with somebody_else(vllm_url, completes):
-        crowded = stalefuzz("run", "--target", vllm_url, *SHARED, folder=tmp_path / "crowded", patience_s=PATIENCE_S)
-    quiet = stalefuzz("run", "--target", vllm_url, *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
-    assert (crowded.status, quiet.status) == (0, 0), crowded.said + quiet.said
-    assert crowded.record["others"]["work"] > 0
-    nobody = {"requests": 0, "work": 0, "unit": "requests", "changes": {}}
-    assert quiet.record["others"] == {"told_by": "/metrics", **nobody}
+    SharedTarget(vllm_url, "vllm", TIME[1], PATIENCE_S).counts_requests_of_others(completes, tmp_path)
 
 
 def test_adapters_that_others_reload_are_no_bug_of_the_server(vllm_url: str, tmp_path: Path) -> None:
     with httpx.Client(base_url=vllm_url) as client:
         folders = [card["root"] for card in client.get("/v1/models").json()["data"] if card["parent"]]
-
-    def reloads(client: httpx.Client, number: int) -> httpx.Response:
-        adapter = {"lora_name": "a", "lora_path": folders[number % 2], "load_inplace": True}
-        return client.post("/v1/load_lora_adapter", json=adapter)
-
-    with somebody_else(vllm_url, reloads):
-        run = stalefuzz("run", "--target", vllm_url, *SHARED, folder=tmp_path, patience_s=PATIENCE_S)
-    assert run.record["findings"] == []
-    assert run.record["others"]["changes"]["the folder of a"] > 0
+    shared = SharedTarget(vllm_url, "vllm", TIME[1], PATIENCE_S)
+    shared.blames_nothing_on_reloads(lambda client, number: reloads(client, folders[number % 2]), tmp_path)
 
 
 def test_findings_of_llama_server_are_replayed(tmp_path: Path) -> None:
@@ -128,6 +140,20 @@ def test_findings_of_llama_server_are_replayed(tmp_path: Path) -> None:
     assert "lawful reuse of" in fixed
     assert error.startswith("ERROR"), replayed.said
     assert "needs what this server cannot do: set_scales" in error
+
+
+def test_a_finding_of_llama_server_shows_here_too(tmp_path: Path) -> None:
+    """The same bug in both: a tier below the cache, llama-server's in RAM or vLLM's on disk, keyed by tokens alone.
+
+    On vLLM it is vllm#53495: ExampleConnector's entries are found whatever adapter or tenant asks.
+    """
+    where = {"shared_storage_path": str(tmp_path / "tier")}
+    tier = {"kv_connector": "ExampleConnector", "kv_role": "kv_both", "kv_connector_extra_config": where}
+    words = ("--launch", "vllm", "--", "--kv-transfer-config", json.dumps(tier))
+    file = TROPHIES / "llama.cpp-30129.json"
+    replayed = stalefuzz("replay", file, *words, folder=tmp_path, patience_s=PATIENCE_S, env=vllm())
+    assert replayed.status == 1, replayed.said
+    assert replayed.stdout.startswith("REPRODUCED"), replayed.said
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from running import llama_server
+from running import eventually, llama_server
 
 from fuzzer.errors import CannotJudge
 from fuzzer.servers.launched import LaunchedServer
@@ -30,6 +30,7 @@ def kill(server: LaunchedServer) -> None:
 def test_a_death_in_a_plan_is_the_plans_to_explain(server: LaunchedServer) -> None:
     told: list[Mishap] = []
     target = Target(LlamaServer, process=server, notice=told.append)
+    eventually(server.log_tail, "it logs, from a thread of its own")
     kill(server)
     failure = target.lost(Failure("no answer", dead=True))
     assert failure.reason == "no answer: it was ended by SIGKILL"

@@ -70,6 +70,14 @@ def test_a_class_that_was_not_measured_gets_the_widest_bound() -> None:
     assert Noise(()).bound(Situation(Tail.ONE)) == LEAST
 
 
+def test_the_widest_bound_knows_of_other_settings() -> None:
+    """One setting may not show in a hundred requests how far the target rounds."""
+    noise = msgspec.structs.replace(TIGHT, elsewhere=2e-3)
+    assert noise.bound() == noise.bound(Situation(Tail.LONG)) == SAFETY * 2e-3
+    assert noise.bound(Situation(Tail.ONE)) == TIGHT.bound(Situation(Tail.ONE))
+    assert noise.widened(legal(Tail.SHORT, 0.0)).elsewhere == 2e-3
+
+
 def test_rounding_is_no_suspect() -> None:
     assert judge(trace(off_by(0.9 * LEAST)), trace(right()), TIGHT) == []
 

@@ -31,8 +31,15 @@ def test_noise_is_called_a_finding_no_more_often_than_stated() -> None:
 def test_noise_is_mostly_told_to_be_noise() -> None:
     rng = random.Random(2)
     outcomes = [pairs(rng, larger=0.5).outcome(FALSE_ALARMS) for _ in range(500)]
-    assert outcomes.count(Outcome.NOISE) > 400
+    assert outcomes.count(Outcome.NOISE) > 450
     assert outcomes.count(Outcome.FINDING) <= 500 * 2 * FALSE_ALARMS
+
+
+def test_an_effect_in_four_of_five_pairs_is_rarely_told_to_be_noise() -> None:
+    rng = random.Random(3)
+    outcomes = [pairs(rng, larger=0.8).outcome(FALSE_ALARMS) for _ in range(500)]
+    assert outcomes.count(Outcome.NOISE) <= 30
+    assert outcomes.count(Outcome.FINDING) > 350
 
 
 def test_ties_decide_nothing_in_favour_of_a_finding() -> None:

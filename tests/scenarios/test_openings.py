@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from drawing import drawn
 from making import SPACE
 
 from scenarios.blocking import blocked
@@ -17,7 +17,6 @@ from scenarios.operations import KINDS, Abort, Complete, Evict, Reload, Sampling
 from scenarios.plans import Plan, requests
 from scenarios.prompts import common_prefix, prompt_tokens
 from scenarios.scenario import Scenario
-from scenarios.strategies import plans
 from scenarios.swarm import Profile, long_lengths
 
 CAPABILITIES = Capabilities(
@@ -31,25 +30,6 @@ CAPABILITIES = Capabilities(
     block=16,
     cache_tokens=1024,
 )
-
-
-def drawn(profile: Profile, number: int = 40) -> list[Plan]:
-    found: list[Plan] = []
-
-    @settings(
-        max_examples=number,
-        database=None,
-        phases=(Phase.generate,),
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @seed(1)
-    @given(plans(profile))
-    def collect(plan: Plan) -> None:
-        found.append(plan)
-
-    collect()
-    return found
 
 
 def share(scenario: Scenario, shows: Callable[[Plan], bool]) -> float:

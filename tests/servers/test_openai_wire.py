@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzzer.models import hf_vocabulary
@@ -94,6 +94,8 @@ def test_a_prompt_in_text_comes_back_token_by_token(tokens: list[int]) -> None:
 
 
 @given(st.text(max_size=20))
+@example("\u0120")
+@example("\u2581 x")
 def test_any_text_of_an_answer_can_be_sent_back(text: str) -> None:
     assert TINY.joined(TINY.split(text)) == text
 

@@ -37,6 +37,19 @@ def test_words_that_only_together_cost_what_they_should_are_left_out() -> None:
     assert {uneven(piece) for piece in texts.pieces} == {1 + texts.cost}
 
 
+def test_no_text_is_the_beginning_of_an_earlier_one() -> None:
+    """A hybrid on mlx_lm.server 0.32.2 dies of a prompt that is all of an entry (ml-explore/mlx-lm#1215)."""
+    asked: list[str] = []
+
+    def counted(text: str) -> int:
+        assert not [earlier for earlier in asked if earlier.startswith(text)]
+        asked.append(text)
+        return words(text)
+
+    texts_by(counted, URL)
+    assert len(asked) > 50
+
+
 def test_a_tokenizer_that_keeps_nothing_apart() -> None:
     with pytest.raises(UnreachableError, match="too few words"):
         texts_by(lambda text: 1, URL)

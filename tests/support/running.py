@@ -89,6 +89,11 @@ def children(pid: int) -> dict[int, str]:
     return found
 
 
+def servers_of(pid: int) -> dict[int, str]:
+    """Those of its children that are servers."""
+    return {child: command for child, command in children(pid).items() if "fuzzer.servers.fork_server" not in command}
+
+
 def target_among(servers: dict[int, str]) -> int:
     """The process id of the target among the servers of a run."""
     return next(pid for pid, command in servers.items() if "--cache-ram 0" not in command)
