@@ -45,6 +45,7 @@ class Ledger:
         self._saved_s = 0.0
         self._unexplained: list[str] = []
         self._unseen: list[str] = []
+        self._doubt: str | None = None
         self._baseline = baseline
         self._earlier_s = record.elapsed_s
         self._earlier = record.requests
@@ -108,6 +109,7 @@ class Ledger:
     def asked(self, differential: Differential) -> None:
         """Count the requests sent so far, those of triage included."""
         asked, answered = differential.counts.target, differential.reference.requests
+        self._doubt = differential.reference.doubt
         self.record.requests = Requests(self._earlier.target + asked, self._earlier.reference + answered)
 
     def lost(self, lost: list[LostReuse]) -> None:
@@ -160,7 +162,8 @@ class Ledger:
         """The run is over."""
         self.tell_notices()
         record = self.record
-        record.reasons = [*reasons, *self._unseen, *self._unexplained, *_open_questions(record)]
+        doubts = [self._doubt] if self._doubt is not None else []
+        record.reasons = [*reasons, *self._unseen, *self._unexplained, *doubts, *_open_questions(record)]
         record.verdict = _verdict(record)
         self._settle_baseline()
         self._settle_operations()

@@ -45,6 +45,7 @@ class Reference:
         self.server = server
         self.mode = mode
         self.requests = 0
+        self._reusing = 0
         self._revive = revive
         self._with_weights = with_weights
         self._weighted: dict[int, Server] = {}
@@ -53,6 +54,16 @@ class Reference:
         """Close the connections to the servers."""
         for server in (self.server, *self._weighted.values()):
             server.close()
+
+    @property
+    def doubt(self) -> str | None:
+        """Why its answers prove nothing, where they do not: it has a cache too, which may be as wrong."""
+        if not self._reusing:
+            return None
+        return (
+            f"the reference reused tokens in {self._reusing} of {self.requests} answers, so that it may be wrong where "
+            "the target is: it needs every cache off, also those on disk or on other servers"
+        )
 
     def run(self, asked: Sequence[Asked | None]) -> Trace:
         """What each request must give; equal requests of a plan are asked once, what is not judged not at all."""
@@ -85,9 +96,11 @@ class Reference:
     def _ask(self, request: Request, server: Server | None = None) -> Observation | Failure:
         self.requests += 1
         try:
-            return (server or self.server).complete(request)
+            answer = (server or self.server).complete(request)
         except RequestRefused as refusal:
             return Failure(refusal.reason, refusal.status)
+        self._reusing += bool(answer.reused)
+        return answer
 
     def along(self, ours: Trace, theirs: Trace, noise: Noise) -> Trace:
         """``theirs`` with every near-tie taken the way the target took it, so that answers compare to their end."""

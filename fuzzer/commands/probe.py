@@ -40,6 +40,8 @@ def probe_command(options: ServerOptions) -> Exit:
             "bit-exact" if largest == 0 else f"not bit-exact: legal computation moves logprobs by up to {largest:.1e}"
         )
         screen.print(f"  alone      {exact}; {calibration.hits} requests reused something", highlight=False)
+        if differential.reference.doubt is not None:
+            screen.print(f"  note       {differential.reference.doubt}", highlight=False)
         if calibration.silent_adapters:
             screen.print(f"  note       {in_words(calibration.silent_adapters)} by accounting only", highlight=False)
         for scenario in SCENARIOS:

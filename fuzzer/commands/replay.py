@@ -91,6 +91,9 @@ def _replay(finding: FindingRecord, rig: Rig, stack: ExitStack, interruption: In
     replayed = _judged(finding, plan, lab)
     if differential.target.company.seen.changes:
         return Replayed(Result.ERROR, "somebody else changed scales or adapters of the server meanwhile")
+    doubt = differential.reference.doubt
+    if doubt is not None and replayed.result is Result.FIXED:
+        return Replayed(Result.ERROR, doubt)
     return replayed
 
 

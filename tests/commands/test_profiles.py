@@ -60,6 +60,19 @@ def test_a_server_described_in_the_configuration(tmp_path: Path, server: Launche
     assert ended.record["reuse"]["hits"] > 5
 
 
+def test_a_reference_that_caches_is_none(tmp_path: Path, server: LaunchedServer) -> None:
+    """Nothing of its OpenAI route alone says how to skip the cache, so that the reference's has to be off."""
+    words = ("--target", server.url, "--engine", "openai", "--scenario", "plain", "--max-steps", "30", "--seed", "1")
+    with llama_server("-np", "2") as other:
+        cached = stalefuzz("run", *words, "--reference", other.url, folder=tmp_path)
+    with llama_server("-np", "2", "--no-cache-prompt", "--cache-ram", "0") as other:
+        uncached = stalefuzz("run", *words, "--reference", other.url, folder=tmp_path)
+    assert cached.status == 3, cached.said
+    assert "the reference reused tokens in" in cached.stdout
+    assert uncached.status == 0, uncached.said
+    assert uncached.record["reuse"]["hits"] > 5
+
+
 def test_prompts_fit_the_context_that_the_server_turns_out_to_have(tmp_path: Path) -> None:
     with llama_server("-np", "2", "-c", "1024") as small:
         ended = run(tmp_path, small, "/v1/completions")

@@ -87,6 +87,15 @@ def test_a_hybrid_is_clean(tmp_path: Path) -> None:
     assert run.record["target"]["capabilities"]["recurrent"]
 
 
+def test_sleeps_and_other_weights_between_requests_are_clean(tmp_path: Path) -> None:
+    scenarios = ("--scenario", "weights-reload", "--scenario", "sleeping")
+    words = ("--launch", "vllm", *scenarios, "--max-steps", "120", "--seed", "1", *TIME)
+    run = stalefuzz("run", *words, folder=tmp_path, patience_s=PATIENCE_S, env=vllm())
+    assert run.status == 0, run.said
+    assert run.record["reuse"]["hits"] > 5
+    assert min(run.record["exercised"][kind] for kind in ("reload_weights", "sleep")) > 5
+
+
 @pytest.mark.parametrize("adapters", [(), ("--adapter", "a", "--adapter", "b")])
 def test_a_profile_is_enough_for_it(vllm_url: str, tmp_path: Path, adapters: tuple[str, ...]) -> None:
     """Its OpenAI route and one field: hits are witnessed there, and answers under a fresh salt are the same."""
