@@ -66,6 +66,8 @@ class Company:
         self.seen = Seen()
         self.changed: Counter[str] = Counter()
         """What others set to something else, and how often."""
+        self.earlier = 0
+        """Hits on prompts that this run had not asked."""
         self.meet(Use())
 
     def meet(self, use: Use) -> None:
@@ -83,6 +85,12 @@ class Company:
             else:
                 prompt, whole = len(request.prompt), len(request.prompt) + len(answer.positions)
                 self._ours.sizes.setdefault(answer.slot, set()).update((prompt, whole - 1, whole))
+
+    def met_earlier(self) -> None:
+        """A request hit what is none of ours: somebody else, or an earlier run, had asked that prompt."""
+        if not self.earlier:
+            self._told(Sighting("the target has prompts in its cache that this run did not ask"))
+        self.earlier += 1
 
     def about_to(self, operation: Operation) -> None:
         """We are going to do ``operation``: what somebody else set would be gone afterwards."""

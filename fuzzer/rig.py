@@ -162,7 +162,8 @@ class Rig:
             return None
         company = self._target.company
         seen = company.seen
-        return OthersRecord(company.use.told_by, seen.requests, seen.work, company.use.unit, dict(company.changed))
+        use, changed = company.use, dict(company.changed)
+        return OthersRecord(use.told_by, seen.requests, seen.work, use.unit, changed, company.earlier)
 
     def _install(self) -> Installation:
         assert self._engine is not None

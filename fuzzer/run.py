@@ -28,7 +28,7 @@ from fuzzer.options import RunOptions
 from fuzzer.quieting import Quieting
 from fuzzer.rig import Rig
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.triage import Case, Duplicate, Rounding, Triage
+from fuzzer.triage.triage import Case, Duplicate, Foreign, Rounding, Triage
 from oracles.evidence import Verdict
 from oracles.sequential import Allowance
 from reports import events
@@ -247,6 +247,8 @@ class Run:
                 self._ledger.measured(triage.noise, leg.setting)
             case Duplicate():
                 self._ledger.measured(triage.noise, leg.setting)
+            case Foreign():
+                pass
 
     def _enough(self) -> bool:
         most = self._options.max_steps

@@ -281,4 +281,9 @@ def others_in_words(record: RunRecord) -> list[str]:
         told = f"{others.told_by}, at least {others.work} {others.unit}" if others.work else others.told_by
         lines.append(f"somebody else used the target meanwhile ({told}): what hangs on timing stays unconfirmed")
     lines += [f"somebody else changed {name} ({times} times seen)" for name, times in others.changes.items()]
+    if others.earlier:
+        lines.append(
+            f"the target had prompts in its cache that this run did not ask, of others or of an earlier run "
+            f"({counted(others.earlier, 'hit')} on them, which did not come back on other prompts)"
+        )
     return lines

@@ -309,6 +309,8 @@ class OthersRecord(msgspec.Struct, frozen=True):
     """``work`` is at least what they asked for, 0 where only that they asked is known."""
     changes: dict[str, int] = {}
     """What was set to something else, and how often that was seen."""
+    earlier: int = 0
+    """Hits on prompts that this run had not asked."""
 
 
 class RoundingRecord(msgspec.Struct, frozen=True):

@@ -68,6 +68,13 @@ class Rounding(msgspec.Struct, frozen=True):
     """A suspect that legal computation in the same shapes explains; the bounds were widened by what was seen."""
 
 
+class Foreign(msgspec.Struct, frozen=True):
+    """A hit on what somebody else, or an earlier run, had left in a server that is not ours."""
+
+
+Result = FindingRecord | SuspectRecord | Duplicate | Rounding | Foreign
+
+
 class _TimeIsUpError(Exception):
     """Leaves an explanation that could not be confirmed any more."""
 
@@ -113,7 +120,9 @@ class Triage:
         """The bounds, as far as they are known by now."""
         return self.live.noise
 
-    def investigate(self, outcome: Outcome, case: Case) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
+    def investigate(
+        self, outcome: Outcome, case: Case
+    ) -> FindingRecord | SuspectRecord | Duplicate | Rounding | Foreign:
         """Reduce, explain, confirm; the live target starts afresh after anything but rounding."""
         result = Rounding() if self._is_rounding(outcome) else self._investigated(outcome, case)
         if self._lab.has_fresh and not isinstance(result, Rounding):
@@ -121,11 +130,14 @@ class Triage:
             self._lab.live.target.restart()
         return result
 
-    def _investigated(self, outcome: Outcome, case: Case) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
+    def _investigated(self, outcome: Outcome, case: Case) -> Result:
         history = self._lab.live.before(outcome.plan)
         again = on_live(self._lab, outcome, self._out_of_time)
         if again is None and self._is_noise(outcome):
             return Rounding()
+        if again is None and self._is_foreign(outcome):
+            self._lab.live.target.company.met_earlier()
+            return Foreign()
         known = self._outlined(again, case)
         if known is not None:
             return known
@@ -147,9 +159,7 @@ class Triage:
         named = self._named(again, again.outline(), case)
         return Duplicate(named.id) if named is not None and named.id in self._known else None
 
-    def _followed(
-        self, again: Recurrence, outcome: Outcome, case: Case
-    ) -> FindingRecord | SuspectRecord | Duplicate | Rounding:
+    def _followed(self, again: Recurrence, outcome: Outcome, case: Case) -> Result:
         minimal = again.minimal()
         if minimal is None:
             return _unconfirmed(outcome, outcome.suspects[0], "did not come back once it was reduced")
@@ -238,6 +248,14 @@ class Triage:
         if not self._noisy or suspect.oracle not in PAIRED or control_arm(plan, suspect.step) is not None:
             return False
         return could_be_rounding(suspect.delta, self.noise.bound())
+
+    def _is_foreign(self, outcome: Outcome) -> bool:
+        """Whether all that is wrong is a hit that did not come back, on a server that others ask too.
+
+        Each run begins elsewhere in the vocabulary, and may come to where another one was.
+        """
+        hits_only = all(suspect.oracle is Oracle.ACCOUNTING for suspect in outcome.suspects)
+        return hits_only and not self._lab.live.target.ours
 
     def _is_noise(self, outcome: Outcome) -> bool:
         """Whether a difference that did not come back is no larger than its control arm's, pair by pair."""
