@@ -17,8 +17,8 @@ from scenarios.operations import Sampling
 
 SCALES = (0.0, 0.01, 0.5, 1.0)
 """Off, nearly off, half, full."""
-_SALTS = (("", "tenant-1"), ("tenant-1", "tenant-2"), ("", "a"))
-"""Pairs of tenant keys that a careless cache takes for one: none and some, two that begin alike, an adapter's name."""
+SALTS = ("", "tenant-1", "tenant-2", "a")
+"""Tenant keys that a careless cache takes for one: none and some, two that begin alike, an adapter's name."""
 _FILLER = 127
 """Tokens of the prompts that fill a whole cache."""
 _SMALL_CACHE = 4096
@@ -108,11 +108,6 @@ def evicting(rng: random.Random, capabilities: Capabilities) -> tuple[str, ...]:
     """Sometimes ``evict``, where a plan can empty the cache; elsewhere other prompts push out what they can."""
     small = capabilities.cache_tokens is not None and capabilities.cache_tokens <= _SMALL_CACHE
     return ("evict",) if small and rng.random() < 0.4 else ()
-
-
-def salts(rng: random.Random) -> tuple[str, str]:
-    """Two tenant keys."""
-    return rng.choice(_SALTS)
 
 
 def few(rng: random.Random, spellings: Sequence[Spelling]) -> tuple[Spelling, ...]:

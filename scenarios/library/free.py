@@ -9,7 +9,7 @@ import msgspec
 from scenarios.capabilities import Capabilities
 from scenarios.operations import Sampling
 from scenarios.scenario import Scenario
-from scenarios.swarm import Profile, Spelling, explicit_spellings, longer, profile, related, salts
+from scenarios.swarm import SALTS, Profile, Spelling, explicit_spellings, longer, profile, related
 
 _OPTIONAL = ("start", "set_scales", "evict", "save", "erase", "flush", "reload", "unload", "sleep", "other")
 _WITH = {"start": ("start", "await", "join", "abort"), "save": ("save", "restore")}
@@ -30,7 +30,7 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
         global_scales=tuple(rng.sample(explicit, min(2, len(explicit)))) if relies else (),
         slots=tuple(range(capabilities.slots)) if capabilities.pins and rng.random() < 0.2 else (),
         samplings=_samplings(rng, capabilities),
-        salts=salts(rng) if capabilities.salts and rng.random() < 0.3 else ("",),
+        salts=tuple(rng.sample(SALTS, 2)) if capabilities.salts and rng.random() < 0.3 else ("",),
         tasks=capabilities.tasks,
     )
 

@@ -9,17 +9,17 @@ import msgspec
 from scenarios.capabilities import Capabilities
 from scenarios.environment import AdapterScale, adapter_letter
 from scenarios.scenario import Scenario
-from scenarios.swarm import Profile, evicting, profile, related, salts
+from scenarios.swarm import SALTS, Profile, evicting, profile, related
 
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
-    keys = salts(rng)
-    named = [adapter for adapter in range(capabilities.adapters) if adapter_letter(adapter) in keys]
+    named = [adapter for adapter in range(capabilities.adapters) if adapter_letter(adapter) in SALTS]
     mistakable = capabilities.adapter_names and named
     spellings = ((), (AdapterScale(named[0], 1.0),)) if mistakable else related(rng, capabilities)
     return msgspec.structs.replace(
         profile(rng, capabilities, spellings),
-        salts=keys,
+        # All of them: any two may be the pair that is taken for one, and a plan has room for them.
+        salts=SALTS,
         roots=rng.choice((1, 1, 2)),
         kinds=("complete", "complete", *evicting(rng, capabilities)),
     )
