@@ -7,6 +7,8 @@ later plan is wrong only with that history and nobody can say why.
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,12 +20,24 @@ class RootsExhausted(CannotJudge):
     """Every root token of this server's life is used; a launched server is restarted, another cannot be."""
 
 
-class RootPool:
-    """Hands out each token of a space once, starting anywhere in it."""
+def elsewhere(space: TokenSpace, seed: int) -> RootPool:
+    """A pool for a server that may have met earlier runs: starting anywhere, in an order of its own.
 
-    def __init__(self, space: TokenSpace, start: int = 0) -> None:
+    Where a run comes to what another one asked, the prompts before and after are most likely new: what one of them hit
+    does not come back on the next.
+    """
+    rng = random.Random(seed)
+    strides = [stride for stride in range(1, space.count) if math.gcd(stride, space.count) == 1] or [1]
+    return RootPool(space, rng.randrange(space.count), rng.choice(strides))
+
+
+class RootPool:
+    """Hands out each token of a space once, starting anywhere in it; ``stride`` has no divisor in common with it."""
+
+    def __init__(self, space: TokenSpace, start: int = 0, stride: int = 1) -> None:
         self._space = space
         self._start = start
+        self._stride = stride
         self._taken = 0
         self._taken_last = 0
         self._last_first = False
@@ -50,8 +64,9 @@ class RootPool:
             )
         if self._last_first:
             self._taken_last += count
-            first = self._start + self._space.count - self._taken_last
+            first = self._space.count - self._taken_last
         else:
-            first = self._start + self._taken
+            first = self._taken
             self._taken += count
-        return tuple(self._space.first + offset % self._space.count for offset in range(first, first + count))
+        offsets = (self._start + number * self._stride for number in range(first, first + count))
+        return tuple(self._space.first + offset % self._space.count for offset in offsets)

@@ -10,7 +10,7 @@ import msgspec
 
 from fuzzer.company import Company
 from fuzzer.errors import CannotJudge, ServerFailure
-from fuzzer.roots import RootPool
+from fuzzer.roots import RootPool, elsewhere
 from fuzzer.servers.protocol import Server
 from oracles.observations import Failure
 
@@ -167,6 +167,5 @@ class Target:
             self._process.stop()
 
     def _fresh_roots(self) -> RootPool:
-        # A server of the user's may have met an earlier run: start somewhere else in its vocabulary each time.
-        start = 0 if self._process is not None else time.time_ns() // 1000
-        return RootPool(self.server.capabilities.space, start)
+        space = self.server.capabilities.space
+        return RootPool(space) if self.ours else elsewhere(space, time.time_ns())

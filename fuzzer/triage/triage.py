@@ -125,6 +125,9 @@ class Triage:
     ) -> FindingRecord | SuspectRecord | Duplicate | Rounding | Foreign:
         """Reduce, explain, confirm; the live target starts afresh after anything but rounding."""
         result = Rounding() if self._is_rounding(outcome) else self._investigated(outcome, case)
+        if isinstance(result, SuspectRecord) and self._is_foreign(outcome) and not self._out_of_time():
+            self._lab.live.target.company.met_earlier()
+            return Foreign()
         if self._lab.has_fresh and not isinstance(result, Rounding):
             # What this plan, or one before it, left in the server would be blamed on every later one.
             self._lab.live.target.restart()
@@ -135,9 +138,6 @@ class Triage:
         again = on_live(self._lab, outcome, self._out_of_time)
         if again is None and self._is_noise(outcome):
             return Rounding()
-        if again is None and self._is_foreign(outcome):
-            self._lab.live.target.company.met_earlier()
-            return Foreign()
         known = self._outlined(again, case)
         if known is not None:
             return known
@@ -250,9 +250,9 @@ class Triage:
         return could_be_rounding(suspect.delta, self.noise.bound())
 
     def _is_foreign(self, outcome: Outcome) -> bool:
-        """Whether all that is wrong is a hit that did not come back, on a server that others ask too.
+        """Whether all that was wrong is a hit, on a server that others ask too: who left what was hit is unknown.
 
-        Each run begins elsewhere in the vocabulary, and may come to where another one was.
+        Each run goes through the vocabulary in an order of its own, and may come to where another one was.
         """
         hits_only = all(suspect.oracle is Oracle.ACCOUNTING for suspect in outcome.suspects)
         return hits_only and not self._lab.live.target.ours
