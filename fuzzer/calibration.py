@@ -8,7 +8,7 @@ not teach us that wrong is normal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import chain
 
@@ -72,14 +72,18 @@ def calibrate(
     capabilities = differential.target.server.capabilities
     outcomes: list[Outcome] = []
     rounding: list[Deltas] = []
+    unread: list[Outcome] = []
     for scales in environments(capabilities):
         plans = calibration_plans(capabilities, scales)
         for plan in plans:
             outcomes.append(differential.run(plan))
             checkpoint()
-        rounding += _reference_rounding(differential, outcomes[-len(plans)])
+        first, *others = outcomes[-len(plans) :]
+        rounding += _reference_rounding(differential, first)
+        unread += others
     if numerics is not Numerics.EXACT:
-        rounding += _rare_rounding(differential, outcomes, rounding, checkpoint)
+        more = chain(unread, _further(differential, outcomes))
+        rounding += _rare_rounding(differential, more, rounding, checkpoint)
     samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
     _check_cold(outcomes, samples, CEILING[numerics])
     near = _near(samples, rounding)
@@ -92,14 +96,14 @@ def calibrate(
 
 
 def _rare_rounding(
-    differential: Differential, outcomes: list[Outcome], seen: Sequence[Deltas], checkpoint: Callable[[], None]
+    differential: Differential, outcomes: Iterable[Outcome], seen: Sequence[Deltas], checkpoint: Callable[[], None]
 ) -> list[Deltas]:
-    """More of the reference's rounding, until some of it shows; ``outcomes`` grows where those there are do not do.
+    """More of the reference's rounding, from one outcome after another until some of it shows.
 
     Where numbers are kept in 16 bits, one request in some dozens is off by a thousand times what the others are.
     """
     more: list[Deltas] = []
-    for outcome in chain(list(outcomes), _further(differential, outcomes)):
+    for outcome in outcomes:
         if sum(max(deltas) > LEAST for deltas in (*seen, *more)) >= _SHOWN:
             break
         more += _reference_rounding(differential, outcome)
@@ -108,6 +112,7 @@ def _rare_rounding(
 
 
 def _further(differential: Differential, outcomes: list[Outcome]) -> Iterator[Outcome]:
+    """Those of further plans, run when they are asked for; ``outcomes`` gets them too."""
     for plan in further_plans(differential.target.server.capabilities):
         outcomes.append(differential.run(plan))
         yield outcomes[-1]
