@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> None:
     """Fork until nobody is left who could ask."""
     module, descriptor = argv[0], int(argv[1])
     run: Callable[[list[str]], None] = import_module(module).run
-    _look_like([sys.executable, "-P", "-m", __spec__.name, module])
+    _look_like(command_of(__spec__.name, [module]))
     with socket.socket(fileno=descriptor) as asked:
         while True:
             message, streams, _, _ = socket.recv_fds(asked, MOST_BYTES, 3)
@@ -41,11 +41,16 @@ def main(argv: Sequence[str]) -> None:
                 asked.close()
                 os.environ.clear()
                 os.environ.update(environment)
-                _look_like([sys.executable, "-P", "-m", module, *arguments])
+                _look_like(command_of(module, arguments))
                 return run(arguments)
             asked.send(str(pid).encode())
             for stream in streams:
                 os.close(stream)
+
+
+def command_of(module: str, arguments: Sequence[str]) -> list[str]:
+    """A module of ours as a command; packages in the working folder do not shadow ours."""
+    return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def _forked(streams: Sequence[int]) -> int:

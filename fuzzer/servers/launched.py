@@ -9,7 +9,6 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from typing import Protocol, Self
 from fuzzer.errors import ServerStartError, UsageError
 from fuzzer.servers import loopback
 from fuzzer.servers.child_environment import child_environment
+from fuzzer.servers.fork_server import command_of
 from fuzzer.servers.forking import CannotForkError, ForkedProcess, forked
 from fuzzer.servers.llama_flag_table import HOST, MODEL, PORT
 from fuzzer.servers.llama_flags import LOOPBACK, LlamaFlags, missing_files, parse_flags
@@ -111,10 +111,8 @@ class LlamaLaunch:
 
     def child_argv(self, port: int) -> list[str]:
         """The command that is run."""
-        python = [sys.executable, "-P", "-m"]
-        if self.executable is None:
-            return [*python, "fuzzer.servers.embedded", *self._argv(port)]
-        return [*python, "fuzzer.servers.guard", str(self.executable), *self._argv(port)]
+        own = self.module(port) or ("fuzzer.servers.guard", [str(self.executable), *self._argv(port)])
+        return command_of(*own)
 
     def _argv(self, port: int) -> list[str]:
         settings = {**self.flags.settings, HOST: LOOPBACK, PORT: port}

@@ -120,9 +120,7 @@ class Triage:
         """The bounds, as far as they are known by now."""
         return self.live.noise
 
-    def investigate(
-        self, outcome: Outcome, case: Case
-    ) -> FindingRecord | SuspectRecord | Duplicate | Rounding | Foreign:
+    def investigate(self, outcome: Outcome, case: Case) -> Result:
         """Reduce, explain, confirm; the live target starts afresh after anything but rounding."""
         result = Rounding() if self._is_rounding(outcome) else self._investigated(outcome, case)
         if isinstance(result, SuspectRecord) and self._is_foreign(outcome) and not self._out_of_time():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from fuzzer.errors import UsageError
 from fuzzer.options import ServerOptions
 from fuzzer.servers.adapter_versions import version_name
 from fuzzer.servers.child_environment import child_environment
+from fuzzer.servers.fork_server import command_of
 from fuzzer.servers.http import Connection
 from fuzzer.servers.launched import LaunchedServer
 from fuzzer.servers.llama_server import LlamaServer
@@ -54,8 +54,7 @@ class ZooLaunch:
 
     def child_argv(self, port: int) -> list[str]:
         """The same as a command."""
-        module, arguments = self.module(port)
-        return [sys.executable, "-P", "-m", module, *arguments]
+        return command_of(*self.module(port))
 
     def environment(self) -> dict[str, str]:
         """The environment that it runs in."""
