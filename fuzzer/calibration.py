@@ -14,7 +14,7 @@ from itertools import chain
 
 import msgspec
 
-from fuzzer.differential import Differential, Outcome
+from fuzzer.differential import Differential, Outcome, Pending
 from fuzzer.errors import CannotJudge
 from fuzzer.execution import Asked, asked_in
 from fuzzer.lawful import calibration_plans, check_plan, environments, further_plans, plans_like
@@ -22,7 +22,7 @@ from oracles.bands import Deltas
 from oracles.comparison import apart, compare
 from oracles.judgement import is_whole, legal_differences
 from oracles.noise import CAP, LEAST, SAFETY, Noise, Situation, Tail, measured, safe
-from oracles.observations import Done, Failure, Observation
+from oracles.observations import Done, Failure, Observation, Position
 from scenarios.environment import adapter_letter
 from scenarios.operations import Complete
 from scenarios.plans import Plan
@@ -70,18 +70,16 @@ def calibrate(
     ``checkpoint`` is called between plans and may raise to leave.
     """
     capabilities = differential.target.server.capabilities
+    plans = [calibration_plans(capabilities, scales) for scales in environments(capabilities)]
+    firsts = [first for first, *_ in plans]
     outcomes: list[Outcome] = []
-    rounding: list[Deltas] = []
-    unread: list[Outcome] = []
-    for scales in environments(capabilities):
-        plans = calibration_plans(capabilities, scales)
-        for plan in plans:
-            outcomes.append(differential.run(plan))
-            checkpoint()
-        first, *others = outcomes[-len(plans) :]
-        rounding += _reference_rounding(differential, first)
-        unread += others
+    decoded: list[_Decoded] = []
+    for outcome in _run_through(differential, chain.from_iterable(plans), checkpoint):
+        outcomes.append(outcome)
+        decoded += [_Decoded(differential, outcome)] if outcome.plan in firsts else []
+    rounding = [deltas for one in decoded for deltas in one.rounding()]
     if numerics is not Numerics.EXACT:
+        unread = [outcome for outcome in outcomes if outcome.plan not in firsts]
         more = chain(unread, _further(differential, outcomes))
         rounding += _rare_rounding(differential, more, rounding, checkpoint)
     samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
@@ -93,6 +91,21 @@ def calibrate(
         hits=sum(outcome.ours.hits for outcome in outcomes),
         silent_adapters=_silent_adapters(differential, noise),
     )
+
+
+def _run_through(
+    differential: Differential, plans: Iterable[Plan], checkpoint: Callable[[], None]
+) -> Iterator[Outcome]:
+    """Outcomes of plans, each of which runs while the reference still answers the one before it."""
+    before: Pending | None = None
+    for plan in plans:
+        pending = differential.begin(plan)
+        checkpoint()
+        if before is not None:
+            yield before.outcome()
+        before = pending
+    if before is not None:
+        yield before.outcome()
 
 
 def _rare_rounding(
@@ -129,12 +142,13 @@ def check(
     """
     spellings = environments(differential.target.server.capabilities)
     outcomes: list[Outcome] = []
-    for scales in spellings:
-        outcomes.append(differential.run(check_plan(scales)))
-        checkpoint()
+    decoded: list[_Decoded] = []
+    for outcome in _run_through(differential, map(check_plan, spellings), checkpoint):
+        outcomes.append(outcome)
+        decoded.append(_Decoded(differential, outcome))
     samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
     _check_cold(outcomes, samples, CEILING[numerics])
-    rounding = [deltas for outcome in outcomes for deltas in _reference_rounding(differential, outcome)]
+    rounding = [deltas for one in decoded for deltas in one.rounding()]
     samples += [(Situation(Tail.ONE), deltas) for deltas in rounding]
     widest = SAFETY * safe(max((max(deltas) for deltas in rounding), default=0.0))
     if noise.largest > widest or any(max(deltas) > noise.bound(situation) for situation, deltas in samples):
@@ -165,28 +179,34 @@ def _near(samples: list[tuple[Situation, Deltas]], rounding: Sequence[Deltas]) -
     return [(situation, deltas) for situation, deltas in samples if max(deltas) <= limit]
 
 
+class _Decoded:
+    """Tokens decoded by the reference, and the same tokens computed in one piece, which it is asked for at once."""
+
+    def __init__(self, differential: Differential, outcome: Outcome) -> None:
+        self._positions: list[Position] = []
+        grown: list[Asked] = []
+        for asked, step in zip(asked_in(outcome.ours), outcome.theirs.steps, strict=False):
+            answer = step.outcome
+            if asked is None or not isinstance(answer, Observation) or not is_whole(answer, asked.tokens):
+                continue
+            for count in range(1, min(len(answer.positions), _DECODED)):
+                prompt = asked.prompt + answer.tokens[:count]
+                grown.append(msgspec.structs.replace(asked, prompt=prompt, tokens=1))
+                self._positions.append(answer.positions[count])
+        self._whole = differential.asking_reference(grown)
+
+    def rounding(self) -> list[Deltas]:
+        """How far the ones are from the others."""
+        return [
+            apart(position.top, step.outcome.positions[0].top)
+            for position, step in zip(self._positions, self._whole.result().steps, strict=False)
+            if isinstance(step.outcome, Observation) and step.outcome.positions
+        ]
+
+
 def _reference_rounding(differential: Differential, outcome: Outcome) -> list[Deltas]:
     """How far tokens decoded by the reference are from the same tokens computed with their prompt."""
-    deltas: list[Deltas] = []
-    for asked, step in zip(asked_in(outcome.ours), outcome.theirs.steps, strict=False):
-        if asked is not None and isinstance(step.outcome, Observation):
-            deltas += _decoded_against_whole(differential, asked, step.outcome)
-    return deltas
-
-
-def _decoded_against_whole(differential: Differential, asked: Asked, answer: Observation) -> list[Deltas]:
-    if not is_whole(answer, asked.tokens):
-        return []
-    grown = [
-        msgspec.structs.replace(asked, prompt=asked.prompt + answer.tokens[:count], tokens=1)
-        for count in range(1, min(len(answer.positions), _DECODED))
-    ]
-    whole = differential.ask_reference(grown)
-    return [
-        apart(position.top, step.outcome.positions[0].top)
-        for position, step in zip(answer.positions[1:], whole.steps, strict=False)
-        if isinstance(step.outcome, Observation) and step.outcome.positions
-    ]
+    return _Decoded(differential, outcome).rounding()
 
 
 def _check_cold(outcomes: list[Outcome], samples: list[tuple[Situation, Deltas]], ceiling: float) -> None:

@@ -114,9 +114,7 @@ class Differential:
         ours = run_plan(self.target.server, plan, roots, reuse=reuse, restart=self.target.restarted_in_place)
         if leg is None:
             leg = self._pool.submit(self.reference.run, asked_in(ours))
-        if self.reference.mode is ReferenceMode.BYPASS:
-            # On the same server, the next plan must not meet these requests half-way.
-            wait((leg,))
+        self._apart(leg)
         ours = self._without_lost(ours)
         if ours.unrestored is not None:
             self.target.unrestored(ours.unrestored)
@@ -171,7 +169,18 @@ class Differential:
 
     def ask_reference(self, asked: Sequence[Asked]) -> Trace:
         """Answers of the reference to requests that the target is not asked."""
-        return self._pool.submit(self.reference.run, asked).result()
+        return self.asking_reference(asked).result()
+
+    def asking_reference(self, asked: Sequence[Asked]) -> Future[Trace]:
+        """The same answers, to be waited for later; those of a target that is its own reference are there at once."""
+        leg = self._pool.submit(self.reference.run, asked)
+        self._apart(leg)
+        return leg
+
+    def _apart(self, leg: Future[Trace]) -> None:
+        """On one and the same server, the next plan must not meet the reference's requests half-way."""
+        if self.reference.mode is ReferenceMode.BYPASS:
+            wait((leg,))
 
     def on(self, target: Target) -> Differential:
         """The same comparison against another target, such as a freshly started one."""

@@ -32,6 +32,7 @@ from fuzzer.triage.triage import Case, Duplicate, Foreign, Rounding, Triage
 from oracles.evidence import Verdict
 from oracles.sequential import Allowance
 from reports import events
+from reports.folder import warm_up
 from reports.record import FindingRecord, RunRecord, SuspectRecord
 from scenarios.library.catalogue import SCENARIOS, by_name
 from scenarios.scenario import Scenario
@@ -95,6 +96,8 @@ class Run:
     def _explore(self, stack: ExitStack) -> None:
         self._ledger.started()
         differential, start_pool = bring_up(self._rig, stack)
+        # Measuring rounding leaves this process idle most of the time.
+        warm_up()
         self._interruption.check()
         self._ledger.calibrated(calibrated(differential, self._rig, self._interruption.check))
         able, special = self._scenarios(differential)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from threading import Thread
 from typing import TextIO
 
 import msgspec
@@ -12,7 +13,7 @@ from reports.events import Event, Found
 from reports.happenings import read_happenings
 from reports.junit import junit
 from reports.record import FindingRecord, RunRecord
-from reports.reproduce.scripts import Scripts, scripts_of
+from reports.reproduce.scripts import Scripts, compile_templates, scripts_of
 from reports.sarif import sarif
 from reports.summary import summary
 
@@ -59,6 +60,18 @@ class Store:
     def close(self) -> None:
         """Close the event stream."""
         self._events.close()
+
+
+def warm_up() -> None:
+    """Have the templates compiled beside whatever else is going on, before the first report needs them."""
+
+    def compiled() -> None:
+        from reports.html.page import template
+
+        template()
+        compile_templates()
+
+    Thread(target=compiled, name="templates", daemon=True).start()
 
 
 def write_reports(folder: Path, record: RunRecord) -> None:
