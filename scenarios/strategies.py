@@ -139,10 +139,12 @@ class _Drawing:
 
     def plan(self) -> Plan:
         """The plan, with a prologue where requests rely on global scales."""
-        relies = [operation for operation in self._operations if isinstance(operation, (Complete, Start))]
-        if self._profile.global_scales and any(request.scales is None for request in relies):
+        if self._profile.global_scales and any(request.scales is None for request in self._requests()):
             return Plan(tuple(self._operations), (SetScales(self._profile.global_scales[0]),))
         return Plan(tuple(self._operations))
+
+    def _requests(self) -> list[Complete | Start]:
+        return [operation for operation in self._operations if isinstance(operation, (Complete, Start))]
 
     def _operation(self, kind: str, choose: _Choice) -> Operation:
         match kind:
@@ -197,8 +199,14 @@ class _Drawing:
         if len(profile.samplings) > 1:
             request = msgspec.structs.replace(request, sampling=choose.of((*profile.samplings, *self._unlike_last())))
         if len(profile.salts) > 1:
-            request = msgspec.structs.replace(request, salt=choose.of(profile.salts))
+            request = msgspec.structs.replace(request, salt=choose.of(self._salts(request.scales)))
         return request
+
+    def _salts(self, scales: Spelling) -> list[str]:
+        """Tenant keys; those that were not asked under with these scales, where requests are to be related."""
+        salts = self._profile.salts
+        asked = {request.salt for request in self._requests() if request.scales == scales} if self._related else set()
+        return [salt for salt in salts if salt not in asked] or list(salts)
 
     def _unlike_last(self) -> list[Sampling]:
         """Ways to sample other than the last request's, once more where requests are to be related."""

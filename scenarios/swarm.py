@@ -27,6 +27,7 @@ LONG = (40, 100, 200)
 """Lengths of segments that are not computed in one step: what overlaps or is cut off has to last."""
 _ANSWER = 64
 """Tokens that are left for it."""
+_RETURNING = ("complete", "evict", "complete")
 
 Spelling = tuple[AdapterScale, ...] | None
 
@@ -98,16 +99,33 @@ def evictions(capabilities: Capabilities) -> tuple[tuple[int, int], ...]:
     """Fillers that take a slot or two; enough of them for all that is cached, where that is told and little."""
     some = ((1, 8), (2, 24), (2, 64))
     size, longest = capabilities.cache_tokens, capabilities.context // 2 - 1
-    if size is None or size > _SMALL_CACHE:
+    if size is None or not can_be_emptied(capabilities):
         return some
     length = min(_FILLER, longest)
     return (*some, *(((1 + -(-size // length), length),) * 3))
 
 
-def evicting(rng: random.Random, capabilities: Capabilities) -> tuple[str, ...]:
-    """Sometimes ``evict``, where a plan can empty the cache; elsewhere other prompts push out what they can."""
-    small = capabilities.cache_tokens is not None and capabilities.cache_tokens <= _SMALL_CACHE
-    return ("evict",) if small and rng.random() < 0.4 else ()
+def evicting(
+    rng: random.Random, plain: Profile, capabilities: Capabilities, opening: tuple[str, ...] = _RETURNING
+) -> Profile:
+    """The profile with evictions, where a plan can empty the cache; elsewhere other prompts push out what they can.
+
+    Some plans begin with ``opening``: only what comes back afterwards comes from a lower tier.
+    """
+    if not can_be_emptied(capabilities):
+        return plain
+    some = ("complete", "evict") if rng.random() < 0.3 else ()
+    return msgspec.structs.replace(
+        plain,
+        kinds=(*plain.kinds, *some),
+        evictions=plain.evictions[-1:],
+        openings=(*plain.openings, opening),
+    )
+
+
+def can_be_emptied(capabilities: Capabilities) -> bool:
+    """Whether a plan can afford to fill the whole cache."""
+    return capabilities.cache_tokens is not None and capabilities.cache_tokens <= _SMALL_CACHE
 
 
 def few(rng: random.Random, spellings: Sequence[Spelling]) -> tuple[Spelling, ...]:

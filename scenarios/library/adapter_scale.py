@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import random
 
-import msgspec
-
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario, no_adapter
 from scenarios.swarm import Profile, evicting, profile, related
@@ -17,7 +15,7 @@ from scenarios.swarm import Profile, evicting, profile, related
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     plain = profile(rng, capabilities, related(rng, capabilities))
-    return msgspec.structs.replace(plain, kinds=("complete", "complete", *evicting(rng, capabilities)))
+    return evicting(rng, plain, capabilities)
 
 
 SCENARIO = Scenario(

@@ -26,8 +26,8 @@ from scenarios.scenario import Scenario
 SCENARIOS: tuple[Scenario, ...] = (
     adapter_scale.SCENARIO,
     conversation.SCENARIO,
-    adapter_reload.SCENARIO,
     tenant_key.SCENARIO,
+    adapter_reload.SCENARIO,
     global_scale.SCENARIO,
     adapter_spelling.SCENARIO,
     weights_reload.SCENARIO,
@@ -43,7 +43,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     plain.SCENARIO,
 )
 """In the order in which a campaign takes turns: requests one after another first, which cost a third of those side by
-side, then what needs company, a restart or several ways to sample."""
+side, and before what loads weights, after which no version is the first one any more; then what needs company, a
+restart or several ways to sample."""
 
 
 def by_name(name: str) -> Scenario | None:

@@ -12,7 +12,7 @@ import msgspec
 
 from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario
-from scenarios.swarm import Profile, evicting, explicit_spellings, longer, profile
+from scenarios.swarm import Profile, can_be_emptied, explicit_spellings, longer, profile
 
 _MIXES = (
     ("complete", "start", "await", "join"),
@@ -22,6 +22,8 @@ _MIXES = (
 )
 _SAMPLED = 0.3
 """How many of the rounds sample in other ways too: a row that is handed on has more to forget then."""
+_EVICTED = 0.4
+"""How many of the rounds empty the cache, where they can."""
 _WITH_EVICTIONS = ("complete", "start", "await", "evict")
 _OPENINGS = ((), ("lasting", "complete"), ("lasting", "complete"), ("start", "start"))
 _OPENINGS_EVICTING = ((), ("lasting", "complete", "evict"))
@@ -31,7 +33,7 @@ _OPENINGS_EVICTING = ((), ("lasting", "complete", "evict"))
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     one = rng.choice(explicit_spellings(capabilities))
     plain = profile(rng, capabilities, [one])
-    if evicting(rng, capabilities):
+    if can_be_emptied(capabilities) and rng.random() < _EVICTED:
         return _evicting(rng, plain, capabilities)
     return msgspec.structs.replace(
         plain,

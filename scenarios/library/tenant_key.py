@@ -16,13 +16,15 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     named = [adapter for adapter in range(capabilities.adapters) if adapter_letter(adapter) in SALTS]
     mistakable = capabilities.adapter_names and named
     spellings = ((), (AdapterScale(named[0], 1.0),)) if mistakable else related(rng, capabilities)
-    return msgspec.structs.replace(
+    # All keys, and plans with room for them: any two may be the pair that is taken for one.
+    plain = msgspec.structs.replace(
         profile(rng, capabilities, spellings),
-        # All of them: any two may be the pair that is taken for one, and a plan has room for them.
         salts=SALTS,
-        roots=rng.choice((1, 1, 2)),
-        kinds=("complete", "complete", *evicting(rng, capabilities)),
+        roots=1,
+        most=8,
+        openings=(("complete",) * 6,),
     )
+    return evicting(rng, plain, capabilities)
 
 
 SCENARIO = Scenario(

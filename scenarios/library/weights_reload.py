@@ -13,12 +13,14 @@ from scenarios.swarm import Profile, evicting, explicit_spellings, profile
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     one = rng.choice(explicit_spellings(capabilities))
-    return msgspec.structs.replace(
+    plain = msgspec.structs.replace(
         profile(rng, capabilities, [one]),
-        kinds=("complete", "complete", "reload_weights", *evicting(rng, capabilities)),
+        kinds=("complete", "complete", "reload_weights"),
+        openings=((), ("complete", "reload_weights", "complete")),
         roots=rng.choice((1, 1, 2)),
         versions=2,
     )
+    return evicting(rng, plain, capabilities, ("complete", "evict", "reload_weights", "complete"))
 
 
 SCENARIO = Scenario(
