@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -32,6 +33,8 @@ def main(argv: Sequence[str]) -> int:
     except (UsageError, RuntimeError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
+    # Wheels before about 2026.10 take SIGTERM for themselves, and then end no sooner than they are killed.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with os.fdopen(address_pipe, "w") as pipe:
         json.dump({"url": server.listening_address, "pid": os.getpid()}, pipe)
         pipe.write("\n")
