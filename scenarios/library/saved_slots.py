@@ -10,6 +10,9 @@ from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario
 from scenarios.swarm import Profile, explicit_spellings, profile, related
 
+_RESTORING = ("complete", "save", "restore", "complete")
+"""What is asked again right after it was restored; also with another request in the slot meanwhile."""
+
 
 def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     one = [rng.choice(explicit_spellings(capabilities))]
@@ -17,6 +20,7 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     return msgspec.structs.replace(
         plain,
         kinds=("complete", "complete", "save", "restore", rng.choice(("complete", "erase"))),
+        openings=((), _RESTORING, (*_RESTORING[:2], "complete", *_RESTORING[2:])),
         slots=tuple(range(capabilities.slots)),
         most=8,
     )
