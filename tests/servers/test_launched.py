@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +29,31 @@ def test_it_starts_answers_and_stops(model: list[str]) -> None:
     assert not server.alive()
     assert server.returncode == -signal.SIGTERM
     assert is_gone_soon(server.pid)
+
+
+_TAKES_SIGTERM = """
+import signal, sys
+import xllamacpp
+from fuzzer.servers import embedded
+
+class Server:
+    listening_address = "http://127.0.0.1:1"
+
+    def __init__(self, params):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+xllamacpp.Server = Server
+embedded.run(sys.argv[1:])
+"""
+
+
+def test_a_wheel_that_takes_the_signal_for_itself_ends_all_the_same() -> None:
+    command = [sys.executable, "-P", "-c", _TAKES_SIGTERM, "--parallel", "1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdout is not None
+        assert json.loads(server.stdout.readline())["pid"] == server.pid
+        server.terminate()
+        assert server.wait(GONE_SECONDS) == -signal.SIGTERM
 
 
 def test_the_command_is_what_a_person_would_type(model: list[str]) -> None:
