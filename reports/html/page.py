@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
 import msgspec
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
 
 from oracles.noise import Bound
 from reports import prose
@@ -30,6 +32,7 @@ _MOST_SUSPECTS = 100
 _MOST_SCRIPT = 16_000
 _MOST_SCRIPTS = 400_000
 """Characters of scripts on the whole page; they are in files beside it too."""
+_FLAG = re.compile(r"(?<!\S)--[a-z][a-z-]*")
 _OPEN = 2
 """Findings that are unfolded when the page opens."""
 
@@ -199,6 +202,11 @@ def _body(text: str) -> str:
     return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def _with_whole_flags(text: str) -> Markup:
+    """Escaped, with flags that no line ends within."""
+    return Markup(_FLAG.sub(r'<span class="whole">\g<0></span>', str(escape(printable(text)))))
+
+
 @cache
 def _asset(name: str) -> str:
     return (files("reports.html") / "assets" / name).read_text(encoding="utf-8")
@@ -220,6 +228,7 @@ def template() -> Template:
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
     environment.filters["body"] = _body
+    environment.filters["flags"] = _with_whole_flags
     environment.filters["signed"] = lambda value: f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
     # The page imports it when it is drawn; whoever compiles beforehand wants both.
     environment.get_template("macros.j2")

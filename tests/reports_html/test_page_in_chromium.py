@@ -97,6 +97,15 @@ def test_real_report_says_what_how_sure_how_to_reproduce_and_how_to_live_with_it
     assert real_page.complaints == []
 
 
+def test_no_line_ends_within_a_flag(real_page: Any) -> None:
+    flags = real_page.locator(".remedy .whole")
+    assert "--cache-ram" in flags.all_inner_texts()
+    for width in range(340, 1200, 20):
+        real_page.set_viewport_size({"width": width, "height": 800})
+        lines = flags.evaluate_all("flags => flags.map(flag => flag.getClientRects().length)")
+        assert set(lines) == {1}
+
+
 def test_no_request_leaves_the_page(real_page: Any) -> None:
     for button in real_page.locator("button").all():
         if button.is_visible():
