@@ -59,7 +59,7 @@ def test_generated_plans(scenario: Scenario, data: st.DataObject, two_slots: Lla
 
 
 @pytest.mark.parametrize("scenario", OF_OURS, ids=lambda scenario: scenario.name)
-@settings(max_examples=3, phases=(Phase.generate,), deadline=None)
+@settings(max_examples=4, phases=(Phase.generate,), deadline=None)
 @given(data=st.data())
 def test_generated_plans_that_need_a_server_of_ours(scenario: Scenario, data: st.DataObject, launched: Target) -> None:
     capabilities = launched.server.capabilities
