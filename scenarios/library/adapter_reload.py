@@ -18,9 +18,11 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     able = "unload" in capabilities.operations
     loads = rng.choice(_LOADS if able else _LOADS[:1])
     on = [spelling for spelling in explicit_spellings(capabilities) if any(scale.scale for scale in spelling)]
-    plain = profile(rng, capabilities, rng.sample(on, rng.choice((1, min(2, len(on))))))
+    environments = rng.sample(on, rng.choice((1, min(2, len(on)))))
     if "reload" in capabilities.slow:
-        return seldom(plain, "reload")
+        # What else the environments differ in is for plans that cost less.
+        return seldom(profile(rng, capabilities, environments[:1]), "reload")
+    plain = profile(rng, capabilities, environments)
     # One adapter and one tree of prompts, or two: the prompt that comes back after a reload has to be one from before.
     return msgspec.structs.replace(
         plain,
