@@ -21,6 +21,8 @@ from scenarios.strategies import plans
 _PLANS_A_ROUND = 12
 _FIRST_PLANS = 8
 """Of a scenario's first round: most bugs need few plans of the right scenario, and there are a dozen of those."""
+_SLOW = 0.5
+"""Share of them in a round whose plans have operations of a second or more."""
 
 # Hypothesis keeps what it learnt of local source files; a user's working folder is no place for that.
 set_hypothesis_home_dir(cache_root().parent / "hypothesis")
@@ -76,12 +78,14 @@ class Exploration:
     def _run_round(self, scenario: Scenario) -> Outcome | None:
         round_seed = self._seed * 1_000_003 + self._round
         rng = random.Random(round_seed)
-        profile = scenario.profile(rng, self._differential.target.server.capabilities)
-        strategy = plans(blocked(profile, self._known, rng))
+        capabilities = self._differential.target.server.capabilities
+        profile = blocked(scenario.profile(rng, capabilities), self._known, rng)
         attempt = _Round(self._differential, self._enough, self._ran)
         most = _FIRST_PLANS if self._round < len(self._scenarios) else _PLANS_A_ROUND
+        if set(profile.kinds) & set(capabilities.slow):
+            most = int(most * _SLOW)
         try:
-            _drawn(strategy, round_seed, attempt.step, most)
+            _drawn(plans(profile), round_seed, attempt.step, most)
             attempt.settle()
         except _Leave as leave:
             if leave.__cause__ is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, zip_longest
 
 import msgspec
@@ -29,24 +29,38 @@ def legs(
     """The default setting first, then each of the others before any again; the default where no other can be started.
 
     A leg without an end is followed by others all the same, should whoever runs it leave it early. ``special`` are
-    scenarios that the server can only run with the settings that they name; each has short legs of its own.
+    scenarios that the server can only run with the settings that they name; each setting has short legs of its own, in
+    which they take turns.
     """
     mine = tuple(scenarios)
     settings = _settings(scenarios)
-    own = [(setting, (scenario,)) for scenario in special for setting in scenario.settings]
     if not can_start:
         yield Leg(seed, (), None, mine)
         return
     rng = random.Random(seed)
+    own = {setting: _naming(setting, special, rng) for setting in _settings(special)}
     alone = len(settings) + len(own) == 1
     if () in settings:
         yield Leg(seed, (), None if alone else _FIRST, mine)
     everything = [Leg(seed, setting, None if alone else _ROUNDS, mine) for setting in settings]
-    short = [Leg(seed, setting, None if alone else 1, one) for setting, one in own]
     ahead: list[Leg] = []
+    turns = count()
     for number in count(1):
-        ahead = ahead or _shuffled(everything, short, rng)
+        ahead = ahead or _shuffled(everything, _short(seed, own, None if alone else next(turns)), rng)
         yield msgspec.structs.replace(ahead.pop(0), seed=seed + number * 7919)
+
+
+def _naming(setting: tuple[str, ...], scenarios: Sequence[Scenario], rng: random.Random) -> tuple[Scenario, ...]:
+    """The scenarios that name a setting, in any order."""
+    found = [scenario for scenario in scenarios if setting in scenario.settings]
+    return tuple(rng.sample(found, len(found)))
+
+
+def _short(seed: int, own: Mapping[tuple[str, ...], tuple[Scenario, ...]], turn: int | None) -> list[Leg]:
+    """A leg for each setting with the scenario whose ``turn`` it is; without one, with all of them to the end."""
+    if turn is None:
+        return [Leg(seed, setting, None, scenarios) for setting, scenarios in own.items()]
+    return [Leg(seed, setting, 1, (scenarios[turn % len(scenarios)],)) for setting, scenarios in own.items()]
 
 
 def _shuffled(everything: Sequence[Leg], short: Sequence[Leg], rng: random.Random) -> list[Leg]:

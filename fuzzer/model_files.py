@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from fuzzer.models.gguf_facts import adapter_facts, model_facts
-from fuzzer.models.tiny import tiny_model
+from fuzzer.models.tiny import other_weights, tiny_model
 from fuzzer.options import ServerOptions
 from scenarios.capabilities import ModelShape
 
@@ -24,8 +24,14 @@ class ModelFiles(msgspec.Struct, frozen=True):
     model_name: str
     """The recipe of a tiny model, or the hash of a file."""
     adapter_names: tuple[str, ...]
-    tiny: bool
+    tiny: str | None
+    """The name of a tiny model."""
     shape: ModelShape
+
+    @property
+    def weights(self) -> tuple[Path, ...]:
+        """The model's file, and one with other weights of it where there is one."""
+        return (self.model, other_weights(self.tiny)) if self.tiny is not None else (self.model,)
 
 
 def model_files(options: ServerOptions) -> ModelFiles:
@@ -46,13 +52,13 @@ def _tiny(name: str, adapters: tuple[str, ...] | None) -> ModelFiles:
 
 def _tiny_files(name: str, adapters: tuple[Path, ...], names: tuple[str, ...]) -> ModelFiles:
     model = tiny_model(name)
-    return ModelFiles(model.path, adapters, model.recipe, names, True, ModelShape(model.window, model.recurrent))
+    return ModelFiles(model.path, adapters, model.recipe, names, name, ModelShape(model.window, model.recurrent))
 
 
 def _from_file(path: Path, adapters: tuple[Path, ...]) -> ModelFiles:
     facts = model_facts(path)
     names = tuple(content_name(adapter) for adapter in adapters)
-    return ModelFiles(path, adapters, content_name(path), names, False, ModelShape(facts.window, facts.recurrent))
+    return ModelFiles(path, adapters, content_name(path), names, None, ModelShape(facts.window, facts.recurrent))
 
 
 def _paths(adapters: tuple[str, ...]) -> tuple[Path, ...]:

@@ -62,6 +62,10 @@ class Rig:
         """Whether the target can be started with the settings that scenarios name."""
         return self._installation is not None and self._installation.takes_settings
 
+    def further(self, setting: tuple[str, ...]) -> tuple[str, ...]:
+        """Kinds of operations that the target can do when it is started with the flags of ``setting``."""
+        return self._installation.further(setting) if self._installation is not None else ()
+
     @property
     def measures_anew(self) -> bool:
         """Whether rounding is to be measured although it was before."""

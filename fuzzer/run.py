@@ -34,6 +34,7 @@ from oracles.sequential import Allowance
 from reports import events
 from reports.folder import warm_up
 from reports.record import FindingRecord, RunRecord, SuspectRecord
+from scenarios.capabilities import Capabilities
 from scenarios.library.catalogue import SCENARIOS, by_name
 from scenarios.scenario import Scenario
 
@@ -216,14 +217,20 @@ class Run:
         asked = [scenario for name in self._options.scenarios if (scenario := by_name(name)) is not None]
         chosen = asked or [scenario for scenario in SCENARIOS if not scenario.control]
         lacking = {scenario.name: lacks for scenario in chosen if (lacks := scenario.missing(capabilities)) is not None}
-        set_up = [one for one in chosen if one.settings and () not in one.settings and self._rig.takes_settings]
-        special = [one for one in set_up if one.name in lacking]
+        special = [one for one in chosen if one.name in lacking and self._helped(one, capabilities)]
         self.record.not_exercised |= {name: why for name, why in lacking.items() if name not in _names(special)}
         able = [scenario for scenario in chosen if scenario.name not in lacking]
         if not able and not special:
             raise CannotJudge("; ".join(f"{name}: {why}" for name, why in lacking.items()))
         self.record.scenarios = _names([*able, *special])
         return able, special
+
+    def _helped(self, scenario: Scenario, capabilities: Capabilities) -> bool:
+        """Whether a server that cannot run a scenario can when it is set so."""
+        if () in scenario.settings or not self._rig.takes_settings:
+            return False
+        able = [{*capabilities.operations, *self._rig.further(setting)} for setting in scenario.settings]
+        return any(set(scenario.needs) <= kinds for kinds in able)
 
     def _investigate(self, leg: Leg, triage: Triage, outcome: Outcome, scenario: str) -> None:
         suspect = outcome.suspects[0]

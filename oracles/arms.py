@@ -43,7 +43,8 @@ def control_arm(plan: Plan, wrong: int) -> Plan | None:
         tuple(_in(operation, setting, environment) for operation in alike),
         tuple(_in(operation, setting, environment) for operation in plan.prologue),
     )
-    return None if arm == plan else _with_versions(arm, environment)
+    arm = _with_versions(arm, environment)
+    return None if arm == plan else arm
 
 
 def alone(plan: Plan, wrong: int) -> tuple[Plan, int] | None:
@@ -93,7 +94,8 @@ def _with_versions(arm: Plan, environment: Environment) -> Plan:
     """Weights that the request needs are there from the beginning."""
     loads: list[Operation] = [Reload(scale.adapter, scale.version) for scale in environment.scales if scale.version]
     loads += [ReloadWeights(environment.weights)] if environment.weights else []
-    return msgspec.structs.replace(arm, prologue=(*loads, *arm.prologue)) if loads else arm
+    prologue = (*(load for load in loads if load not in arm.prologue), *arm.prologue)
+    return msgspec.structs.replace(arm, prologue=prologue)
 
 
 def _version(environment: Environment, adapter: int) -> int:

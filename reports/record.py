@@ -130,6 +130,8 @@ class Wire(StrEnum):
     """Ask with GET until the answer has a field true."""
     RESTART = "restart"
     """End the server and start it again on the same files."""
+    PUT = "put"
+    """Put a file in the place of one that the server was started with."""
 
 
 class WireRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -147,6 +149,10 @@ class WireRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """How many of them are awaited."""
     field: str = ""
     """What an answer to GET has to have true."""
+    place: str = ""
+    """The variable of the file whose place is taken, as ``default_files`` calls it."""
+    file: str = ""
+    """That of the file which takes it."""
     remedies: str = ""
     """It is sent only where the one before was refused with these words in the answer, and makes up for that."""
     refused: bool = False

@@ -24,6 +24,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     """Most tokens that prompt and answer of one request may have together."""
     operations: tuple[str, ...] = ("complete",)
     """Kinds of operations that the server can do."""
+    slow: tuple[str, ...] = ()
+    """Those of them that take a second or more."""
     tasks: tuple[Task, ...] = ()
     """Other kinds of work that it does."""
     samplings: tuple[Sampling, ...] = (Sampling.PLAIN,)

@@ -2,7 +2,8 @@
 
 The rules are those that servers document: an adapter list in a request says everything (what it leaves out is off),
 a request without the field follows the global scales at the time it is sent, and what is loaded under a name counts
-from the moment it was loaded. A request that was running while its environment changed may lawfully mix the two.
+from the moment it was loaded. A request that was running while its environment changed may lawfully mix the two, and
+whoever restores what a slot held under other weights gets what was asked for.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from scenarios.operations import (
     Reload,
     ReloadWeights,
     Restart,
+    Restore,
+    Save,
     SetScales,
     Sleep,
     Start,
@@ -49,6 +52,11 @@ class World(msgspec.Struct):
             case _:
                 pass
 
+    @property
+    def loaded(self) -> tuple[tuple[tuple[int, int], ...], int]:
+        """The versions of adapters, where they are not the first, and of the model's weights."""
+        return tuple(sorted((adapter, one) for adapter, one in self.versions.items() if one)), self.weights
+
     def of(self, request: Complete | Start) -> Environment | None:
         """The environment of a request sent now; None where it hangs on what nobody has set."""
         scales = self.scales if request.scales is None else request.scales
@@ -56,6 +64,26 @@ class World(msgspec.Struct):
             return None
         versioned = [AdapterScale(scale.adapter, scale.scale, self.versions.get(scale.adapter, 0)) for scale in scales]
         return environment(versioned, salt=request.salt, weights=self.weights)
+
+
+class _SlotFiles:
+    """What saved slots were computed with; ``foreign``: a slot may hold what other versions computed, as restored."""
+
+    def __init__(self) -> None:
+        self._computed_with: dict[int, object] = {}
+        self.foreign = False
+
+    def tell(self, operation: Operation, world: World) -> None:
+        """Take note of an operation, and of the ``world`` after it."""
+        match operation:
+            case Save(file=file):
+                self._computed_with[file] = None if self.foreign else world.loaded
+            case Restore(file=file) if file in self._computed_with:
+                self.foreign = self.foreign or self._computed_with[file] != world.loaded
+            case Sleep() | Restart():
+                self.foreign = False
+            case _:
+                pass
 
 
 def changed_versions(plan: Plan) -> list[Operation]:
@@ -87,8 +115,10 @@ def entitlements(plan: Plan) -> list[Environment | None]:
         world.tell(operation)
     found: list[Environment | None] = []
     running: set[int] = set()
+    files = _SlotFiles()
     for at, operation in enumerate(plan.operations):
         world.tell(operation)
+        files.tell(operation, world)
         if isinstance(operation, _CHANGES):
             for spanning in running:
                 found[spanning] = None
@@ -96,7 +126,10 @@ def entitlements(plan: Plan) -> list[Environment | None]:
             running.add(at)
         if isinstance(operation, (Join, Abort)):
             running.discard(operation.of)
-        found.append(world.of(operation) if isinstance(operation, (Complete, Start)) else None)
+        if isinstance(operation, (Complete, Start)) and not files.foreign:
+            found.append(world.of(operation))
+        else:
+            found.append(None)
     return found
 
 

@@ -16,6 +16,10 @@ from scenarios.swarm import Profile
 Draw = Callable[[random.Random, Capabilities], Profile]
 
 
+FALLS_ASLEEP = ("--sleep-idle-seconds", "1")
+"""As soon as llama-server falls asleep; it loads its files again when it wakes up."""
+
+
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """One way to look for one kind of bug."""
 

@@ -175,6 +175,17 @@ def profile(rng: random.Random, capabilities: Capabilities, spellings: Sequence[
     )
 
 
+def seldom(plain: Profile, kind: str) -> Profile:
+    """Requests with an operation between them that takes as long as hundreds of them."""
+    return msgspec.structs.replace(
+        plain,
+        roots=min(2, plain.roots),
+        kinds=(*("complete",) * 7, kind),
+        openings=(("complete", "complete", kind, "complete"),),
+        most=8,
+    )
+
+
 def explicit_spellings(capabilities: Capabilities) -> list[tuple[AdapterScale, ...]]:
     """Every adapter named, at most two of them on; one at a time and fully on where requests can only name one."""
     adapters = capabilities.adapters

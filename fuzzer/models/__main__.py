@@ -1,4 +1,4 @@
-"""``python -P -m fuzzer.models NAME FOLDER``: writes a tiny model and its adapters into a folder, for reproducers."""
+"""``python -P -m fuzzer.models NAME FOLDER``: writes the files of a tiny model into a folder, for reproducers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from fuzzer.errors import UsageError
-from fuzzer.models.tiny import tiny_model
+from fuzzer.models.tiny import other_weights, tiny_model
 
 
 def main(words: list[str]) -> int:
@@ -24,10 +24,10 @@ def main(words: list[str]) -> int:
 
 
 def export(name: str, folder: Path) -> None:
-    """Copy a tiny model and its adapters into ``folder``, unless they are there."""
+    """Copy a tiny model, other weights of it and its adapters into ``folder``, unless they are there."""
     model = tiny_model(name)
     folder.mkdir(parents=True, exist_ok=True)
-    for path in (model.path, *model.adapters):
+    for path in (model.path, other_weights(name), *model.adapters):
         if not (folder / path.name).is_file():
             shutil.copyfile(path, folder / path.name)
 

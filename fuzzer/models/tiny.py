@@ -29,6 +29,7 @@ NAMES = tuple(_BLUEPRINTS)
 # A recipe names bytes: raise this with every change that alters them.
 _FORMAT = 1
 _ADAPTERS = 2
+_OTHER_SEED = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def tiny_model(name: str, *, seed: int = 0, cache: Path | None = None) -> TinyMo
     """The model of that name, built unless the cache holds it; raises UsageError for an unknown name."""
     blueprint = _blueprint(name)
     recipe = f"tiny:{name}:seed={_checked(seed)}:format={_FORMAT}"
-    entry = (cache or cache_root()) / hashlib.sha256(recipe.encode()).hexdigest()[:16]
+    entry = _entry(recipe, cache)
     files = _files(name)
     ensure(entry, files, lambda folder: _build(folder, files, blueprint, seed))
     return TinyModel(
@@ -60,6 +61,19 @@ def tiny_model(name: str, *, seed: int = 0, cache: Path | None = None) -> TinyMo
         recurrent=blueprint.recurrent,
         recipe=recipe,
     )
+
+
+def other_weights(name: str, *, cache: Path | None = None) -> Path:
+    """A file of the same architecture as the model of that name, whose adapters fit it too, with other weights."""
+    blueprint, file = _blueprint(name), f"{name}-other-weights.gguf"
+    recipe = f"tiny:{name}:seed={_OTHER_SEED}:format={_FORMAT}:weights"
+    entry = _entry(recipe, cache)
+    ensure(entry, (file,), lambda folder: _build(folder, (file,), blueprint, _OTHER_SEED))
+    return entry / file
+
+
+def _entry(recipe: str, cache: Path | None) -> Path:
+    return (cache or cache_root()) / hashlib.sha256(recipe.encode()).hexdigest()[:16]
 
 
 def _blueprint(name: str) -> Blueprint:

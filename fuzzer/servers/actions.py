@@ -6,9 +6,12 @@ import time
 from typing import Any
 
 from fuzzer.servers.http import Connection, decode
-from fuzzer.servers.protocol import Action, Post, RequestRefused, Until
+from fuzzer.servers.own_files import put_in_place
+from fuzzer.servers.protocol import Action, Call, Post, Put, RequestRefused, Until
 
-_PATIENCE_S, _LOOK_S = 60.0, 0.02
+PATIENCE_S = 60.0
+"""How long an answer to GET may take to say what is waited for."""
+_LOOK_S = 0.02
 
 
 def carry_out(connection: Connection, action: Action) -> bytes:
@@ -32,24 +35,31 @@ def carry_out(connection: Connection, action: Action) -> bytes:
     return answer
 
 
-def _is_due(call: Post | Until, refusal: RequestRefused | None) -> bool:
-    if isinstance(call, Until):
+def _is_due(call: Call, refusal: RequestRefused | None) -> bool:
+    if not isinstance(call, Post):
         return refusal is None
     if call.remedies:
         return refusal is not None and call.remedies in refusal.reason
     return refusal is None or call.always
 
 
-def _sent(connection: Connection, call: Post | Until) -> bytes:
-    return connection.post(call.path, call.body) if isinstance(call, Post) else _awaited(connection, call)
+def _sent(connection: Connection, call: Call) -> bytes:
+    match call:
+        case Post(path=path, body=body):
+            return connection.post(path, body)
+        case Until():
+            return _awaited(connection, call)
+        case Put():
+            put_in_place(call)
+            return b""
 
 
 def _awaited(connection: Connection, call: Until) -> bytes:
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         answer = connection.get(call.path)
         if decode(answer, dict[str, Any]).get(call.field) is True:
             return answer
         if time.monotonic() > deadline:
-            raise RequestRefused(f"{call.path} did not say {call.field} within {_PATIENCE_S:g} s")
+            raise RequestRefused(f"{call.path} did not say {call.field} within {PATIENCE_S:g} s")
         time.sleep(_LOOK_S)

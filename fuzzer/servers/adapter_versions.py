@@ -22,6 +22,11 @@ def version_name(adapter: int, version: int) -> str:
     return f"{adapter_letter(adapter)}-v{version}"
 
 
+def version_place(adapter: int, version: int) -> int:
+    """Where one version of an adapter stands in ``all_versions``, for a server that numbers its adapters."""
+    return adapter * VERSIONS + version % VERSIONS
+
+
 def version_path(paths: Sequence[str], adapter: int, version: int) -> str:
     """The folder that holds this version."""
     return paths[(adapter + version) % len(paths)]

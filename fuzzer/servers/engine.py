@@ -63,6 +63,10 @@ class Installation(Protocol):
         """The reference with another version of the model's weights, not yet started; None where there is one only."""
         ...
 
+    def further(self, setting: tuple[str, ...]) -> tuple[str, ...]:
+        """Kinds of operations that a target with the flags of ``setting`` can do, beside those that any can."""
+        ...
+
     def connect(self, url: str) -> Server:
         """The adapter for a target that we started."""
         ...

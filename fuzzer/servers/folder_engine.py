@@ -61,6 +61,10 @@ class FolderInstallation(ABC):
         flags = without(self._flags, *self.caches)
         return LaunchedServer(self._launch(model, all_versions(folders.adapters), *flags, *self.no_cache))
 
+    def further(self, setting: tuple[str, ...]) -> tuple[str, ...]:
+        """None: it takes no settings."""
+        return ()
+
     def settings(self, setting: tuple[str, ...] = ()) -> Settings:
         """What a finding records."""
         folders = self._folders

@@ -23,6 +23,7 @@ from fuzzer.servers.fork_server import command_of
 from fuzzer.servers.forking import CannotForkError, ForkedProcess, forked
 from fuzzer.servers.llama_flag_table import HOST, MODEL, PORT
 from fuzzer.servers.llama_flags import LOOPBACK, LlamaFlags, missing_files, parse_flags
+from fuzzer.servers.own_files import OwnFiles
 from fuzzer.servers.server_log import ServerLog
 from fuzzer.servers.start_failure import cause_in, ending
 
@@ -61,6 +62,11 @@ class Launch(Protocol):
         """Whether the server takes any free port by itself and announces it."""
         ...
 
+    @property
+    def own(self) -> OwnFiles | None:
+        """The places in which a process finds its files; None where it reads them where they are."""
+        ...
+
     def module(self, port: int) -> tuple[str, list[str]] | None:
         """A module of ours with a ``run``, and its arguments, where the command comes down to that."""
         ...
@@ -78,13 +84,15 @@ class Launch(Protocol):
 class LlamaLaunch:
     """What to start: llama-server flags, and the executable that takes them when it is not the embedded one.
 
-    ``wheel`` is a folder with another xllamacpp than the installed one.
+    ``wheel`` is a folder with another xllamacpp than the installed one. ``own`` are the places in which the process has
+    the files that the flags name.
     """
 
     flags: LlamaFlags
     executable: Path | None = None
     start_seconds: float = START_SECONDS
     wheel: Path | None = None
+    own: OwnFiles | None = None
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -115,30 +123,38 @@ class LlamaLaunch:
         return command_of(*own)
 
     def _argv(self, port: int) -> list[str]:
-        settings = {**self.flags.settings, HOST: LOOPBACK, PORT: port}
-        return list(replace(self.flags, settings=settings).argv())
+        flags = self.flags.moved(self.own.model, self.own.adapters) if self.own is not None else self.flags
+        settings = {**flags.settings, HOST: LOOPBACK, PORT: port}
+        return list(replace(flags, settings=settings).argv())
 
 
 def launch_embedded(
-    flags: Sequence[str], *, start_seconds: float = START_SECONDS, wheel: Path | None = None
+    flags: Sequence[str],
+    *,
+    start_seconds: float = START_SECONDS,
+    wheel: Path | None = None,
+    own: OwnFiles | None = None,
 ) -> LaunchedServer:
     """The llama-server in the installed xllamacpp wheel, or in that of the folder ``wheel``, not yet started.
 
-    Raises UsageError for flags that cannot work.
+    ``own`` are places for the files that the flags name. Raises UsageError for flags that cannot work.
     """
     parsed = _checked(parse_flags(flags))
     if parsed.get(MODEL) is None:
         raise UsageError("llama-server needs a model: give its file with --model.")
-    return LaunchedServer(LlamaLaunch(parsed, None, start_seconds, wheel))
+    return LaunchedServer(LlamaLaunch(parsed, None, start_seconds, wheel, own))
 
 
-def launch_binary(path: Path, flags: Sequence[str], *, start_seconds: float = START_SECONDS) -> LaunchedServer:
+def launch_binary(
+    path: Path, flags: Sequence[str], *, start_seconds: float = START_SECONDS, own: OwnFiles | None = None
+) -> LaunchedServer:
     """A llama-server executable, not yet started; flags that we do not know are passed on as they are."""
     # A path in the working folder has lost its "./" by now; a bare name may also be found like a command.
     executable = shutil.which(path.absolute()) or shutil.which(path)
     if executable is None:
         raise UsageError(f"{path} is not an executable file: --binary takes the path of a llama-server.")
-    return LaunchedServer(LlamaLaunch(_checked(parse_flags(flags, keep_unknown=True)), Path(executable), start_seconds))
+    parsed = _checked(parse_flags(flags, keep_unknown=True))
+    return LaunchedServer(LlamaLaunch(parsed, Path(executable), start_seconds, own=own))
 
 
 def _checked(flags: LlamaFlags) -> LlamaFlags:
@@ -151,6 +167,7 @@ class LaunchedServer:
     """One server process on a loopback port; ``start`` or ``with`` starts it, ``restart`` gives it a fresh life.
 
     Several can be started at once from several threads. ``url`` changes with each start unless the flags fix a port.
+    Each process begins with the first versions of its own files, whose places are there as long as it is.
     """
 
     def __init__(self, launch: Launch) -> None:
@@ -199,6 +216,8 @@ class LaunchedServer:
             if pipe is not None:
                 pipe.close()
         self._forget_log()
+        if self.launch.own is not None:
+            self.launch.own.remove()
         self._ready = False
 
     def restart(self) -> None:
@@ -244,6 +263,8 @@ class LaunchedServer:
             raise
 
     def _spawn(self, log: ServerLog, port: int) -> _Process:
+        if self.launch.own is not None:
+            self.launch.own.lay_out()
         module = self.launch.module(port)
         if module is not None:
             with contextlib.suppress(CannotForkError):

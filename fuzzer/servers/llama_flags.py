@@ -8,12 +8,12 @@ import io
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from fuzzer.errors import UsageError
-from fuzzer.servers.llama_flag_table import BY_NAME, BY_SPELLING, HOST, LORA, LORA_SCALED, Flag, Value
+from fuzzer.servers.llama_flag_table import BY_NAME, BY_SPELLING, HOST, LORA, LORA_SCALED, MODEL, Flag, Value
 
 LOOPBACK = "127.0.0.1"
 
@@ -47,6 +47,11 @@ class LlamaFlags:
         settings = {**defaults.settings, **self.settings}
         adapters = self.adapters or defaults.adapters
         return LlamaFlags(MappingProxyType(settings), adapters, (*defaults.unknown, *self.unknown))
+
+    def moved(self, model: str, adapters: Sequence[str]) -> LlamaFlags:
+        """The same server with its files in other places."""
+        moved = tuple(replace(lora, path=path) for lora, path in zip(self.adapters, adapters, strict=True))
+        return replace(self, settings=MappingProxyType({**self.settings, MODEL: model}), adapters=moved)
 
     def argv(self) -> tuple[str, ...]:
         """The words to type after ``llama-server``: what is known in one spelling, then the unknown as given."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from fuzzer.cores import usable_cores
 from fuzzer.model_files import ModelFiles
-from fuzzer.servers.llama_flag_table import BY_NAME, Value
+from fuzzer.servers.actions import PATIENCE_S
+from fuzzer.servers.adapter_versions import all_versions
+from fuzzer.servers.llama_flag_table import BY_NAME, MODEL, SLEEP_IDLE, Value
 from fuzzer.servers.llama_flags import LlamaFlags, LoraFile
 from scenarios.capabilities import ModelShape
 
@@ -54,9 +57,22 @@ def target_flags(user: LlamaFlags, files: ModelFiles, slot_files: Path, *, exact
     return flags.with_defaults(EXACT if exact else _half_of_the_cores())
 
 
+def sleeps(flags: LlamaFlags) -> bool:
+    """Whether a server with these flags falls asleep when it is left alone, as long as an operation waits for it."""
+    return 0 < int(flags.get(SLEEP_IDLE) or 0) < PATIENCE_S
+
+
 def reference_flags(target: LlamaFlags) -> LlamaFlags:
-    """The same model and numerics with every cache off."""
-    return _NO_CACHE.with_defaults(target)
+    """The same model and numerics with every cache off, and always awake."""
+    awake = {name: value for name, value in target.settings.items() if name != SLEEP_IDLE}
+    return _NO_CACHE.with_defaults(replace(target, settings=MappingProxyType(awake)))
+
+
+def of_versions(flags: LlamaFlags, model: Path) -> LlamaFlags:
+    """The flags with another file of the model, and each version of each adapter side by side."""
+    adapters = all_versions([Path(adapter.path) for adapter in flags.adapters])
+    settings = MappingProxyType({**flags.settings, MODEL: str(model)})
+    return replace(flags, settings=settings, adapters=tuple(LoraFile(path) for _, path in adapters))
 
 
 def portable(flags: LlamaFlags) -> list[str]:

@@ -12,13 +12,27 @@ import msgspec
 from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
 from fuzzer.servers.actions import carry_out
+from fuzzer.servers.adapter_versions import VERSIONS, version_place
 from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.llama_use import LlamaUse
+from fuzzer.servers.own_files import OwnFiles
 from fuzzer.servers.protocol import NO_VARIABLES, Action, Post, Request, RequestRefused, Until, Use, Watcher
 from oracles.observations import Observation, Position, TokenLogprob, all_finite
 from scenarios.capabilities import Capabilities, ModelShape
 from scenarios.environment import AdapterScale
-from scenarios.operations import Erase, Operation, Other, Restore, Sampling, Save, SetScales, Sleep, Task
+from scenarios.operations import (
+    Erase,
+    Operation,
+    Other,
+    Reload,
+    ReloadWeights,
+    Restore,
+    Sampling,
+    Save,
+    SetScales,
+    Sleep,
+    Task,
+)
 from scenarios.prompts import TokenSpace
 
 ENGINE = "llama.cpp"
@@ -36,6 +50,11 @@ _TASKS: dict[Task, Post] = {
         {"messages": [{"role": "user", "content": "a b c"}], "max_tokens": 2, "temperature": 0},
     ),
 }
+_ASLEEP = Until("/props", "is_sleeping")
+"""It falls asleep when it is left alone, which asking for /props does not hinder."""
+_WAKE = _TASKS[Task.TOKENIZE]
+"""Any task loads model and adapters again, from where they were."""
+_SLOW = ("sleep", "reload", "reload_weights")
 _MALFORMED = 400
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _REQUESTS: dict[Sampling, dict[str, Any]] = {
@@ -104,7 +123,8 @@ class Probed(msgspec.Struct, frozen=True):
     """What only trying tells, and what is the same for every server of one build, model and set of adapters."""
 
     vocabulary: int
-    adapters: int
+    loaded: int
+    """Adapter files."""
     tasks: tuple[Task, ...]
     administration: tuple[str, ...]
     """Kinds of operations that other users would notice."""
@@ -113,13 +133,13 @@ class Probed(msgspec.Struct, frozen=True):
 class LlamaServer:
     """A llama-server that answers at ``url``.
 
-    ``version``, ``shape``, ``further`` (kinds of operations) and ``probed`` are for what a launcher knows. ``admin``
-    allows what other users of the server would notice.
+    ``version``, ``shape``, ``further`` (kinds of operations), ``probed`` and ``own`` (where the server has its files)
+    are for what a launcher knows. ``admin`` allows what other users of the server would notice. ``versioned``: each
+    version of each adapter is loaded, as on a reference.
     """
 
     engine = ENGINE
     path = "/completion"
-    variables = NO_VARIABLES
 
     def __init__(
         self,
@@ -130,7 +150,12 @@ class LlamaServer:
         admin: bool = False,
         further: tuple[str, ...] = (),
         probed: Probed | None = None,
+        own: OwnFiles | None = None,
+        versioned: bool = False,
     ) -> None:
+        self._own = own
+        self._versions = VERSIONS if versioned else 1
+        self.variables = own.variables if own is not None else NO_VARIABLES
         self._admin = admin
         self._further = further
         self._connection = Connection(url)
@@ -181,7 +206,7 @@ class LlamaServer:
         """What an operation that is no request is on the wire; empty for one that this server cannot do."""
         match operation:
             case SetScales(scales=scales):
-                return [Post("/lora-adapters", _lora(scales))]
+                return [Post("/lora-adapters", self._lora(scales))]
             case Save(slot=slot, file=file):
                 return [Post(f"/slots/{slot}?action=save", {"filename": f"stalefuzz-{file}.bin"})]
             case Restore(slot=slot, file=file):
@@ -191,8 +216,11 @@ class LlamaServer:
             case Other(task=task):
                 return [_TASKS[task]]
             case Sleep():
-                # It falls asleep when it is left alone, which asking for /props does not hinder.
-                return [Until("/props", "is_sleeping"), _TASKS[Task.TOKENIZE]]
+                return [_ASLEEP, _WAKE]
+            case ReloadWeights(version=version) if self._own is not None:
+                return [_ASLEEP, self._own.weights(version), _WAKE]
+            case Reload(adapter=adapter, version=version) if self._own is not None:
+                return [_ASLEEP, self._own.adapter(adapter, version), _WAKE]
             case _:
                 return []
 
@@ -207,7 +235,7 @@ class LlamaServer:
             "response_fields": _FIELDS,
         }
         if request.scales is not None and self.capabilities.adapters:
-            body["lora"] = _lora(request.scales)
+            body["lora"] = self._lora(request.scales)
         # An explicit true would override --no-cache-prompt, so the field is left out where reuse is wanted.
         if not request.reuse:
             body["cache_prompt"] = False
@@ -235,6 +263,12 @@ class LlamaServer:
         """Close the kept connection."""
         self._connection.close()
 
+    def _lora(self, scales: tuple[AdapterScale, ...]) -> list[dict[str, Any]]:
+        if self._versions == 1:
+            return [{"id": scale.adapter, "scale": scale.scale} for scale in scales]
+        on = {version_place(scale.adapter, scale.version): scale.scale for scale in scales}
+        return [{"id": place, "scale": on.get(place, 0.0)} for place in range(self.probed.loaded)]
+
     def _sampling(self, request: Request) -> dict[str, Any]:
         if request.sampling is Sampling.BIAS:
             # Half of the vocabulary, so that some likely token is always among them.
@@ -246,13 +280,13 @@ class LlamaServer:
         adapters = len(decode(self._connection.get("/lora-adapters"), list[_Adapter]))
         return Probed(
             vocabulary=self._vocabulary(),
-            adapters=adapters,
+            loaded=adapters,
             tasks=tuple(task for task in Task if self._allows(task)),
             administration=tuple(self._admin_operations(adapters)),
         )
 
     def _state_capabilities(self, shape: ModelShape) -> Capabilities:
-        vocabulary, adapters = self.probed.vocabulary, self.probed.adapters
+        vocabulary, adapters = self.probed.vocabulary, self.probed.loaded // self._versions
         return Capabilities(
             space=TokenSpace(_SPECIAL_TOKENS, max(1, vocabulary - _SPECIAL_TOKENS)),
             context=self._props.default_generation_settings.n_ctx,
@@ -263,6 +297,7 @@ class LlamaServer:
             adapters=adapters,
             request_scales=adapters > 0,
             cached_counts=True,
+            slow=tuple(kind for kind in self._further if kind in _SLOW),
             bypass=True,
             bypass_how="cache_prompt:false",
             pins=True,
@@ -298,10 +333,6 @@ class LlamaServer:
             return int(models["data"][0]["meta"]["n_vocab"])
         except (KeyError, IndexError, TypeError, ValueError):
             raise RequestRefused("/v1/models does not tell the size of the vocabulary") from None
-
-
-def _lora(scales: tuple[AdapterScale, ...]) -> list[dict[str, Any]]:
-    return [{"id": scale.adapter, "scale": scale.scale} for scale in scales]
 
 
 def _observation(positions: list[Position], timings: _Timings, slot: int | None) -> Observation:

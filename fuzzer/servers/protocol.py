@@ -51,7 +51,15 @@ class Until(msgspec.Struct, frozen=True):
     field: str
 
 
-Action = Sequence[Post | Until]
+class Put(msgspec.Struct, frozen=True):
+    """Putting ``file`` in the ``place`` of a file that a server of ours was started with."""
+
+    place: str
+    file: str
+
+
+Call = Post | Until | Put
+Action = Sequence[Call]
 """What an operation that is no request is on the wire; empty where the server cannot do it."""
 
 

@@ -26,6 +26,7 @@ class PythonLaunch:
     start_seconds: float
     variables: Mapping[str, str] = field(default_factory=dict)
     picks_port: bool = False
+    own: None = None
 
     @property
     def command(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import msgspec
 from fuzzer.differential import Outcome
 from fuzzer.errors import ServerFailure
 from fuzzer.execution import request_of
-from fuzzer.servers.protocol import Request, Server, Until
+from fuzzer.servers.protocol import Post, Put, Request, Server, Until
 from oracles.comparison import compare
 from oracles.judgement import situation
 from oracles.observations import Done, Failure, Observation, Step, Trace
@@ -159,12 +159,16 @@ def _administration(server: Server, operation: Operation, number: int, outcome: 
         raise NotPlain(f"step {number} is nothing that this server can be told to do")
     if refused and len(action) > 1:
         raise NotPlain(f"the server refused a part of step {number}, and which one is not on record")
+    sets = isinstance(operation, _SETTERS)
     for call in action:
-        if isinstance(call, Until):
-            yield WireRequest(number, call.path, does=Wire.UNTIL, field=call.field)
-        else:
-            sets = isinstance(operation, _SETTERS)
-            yield WireRequest(number, call.path, call.body, sets=sets, remedies=call.remedies, refused=refused)
+        match call:
+            case Until(path=path, field=field):
+                yield WireRequest(number, path, does=Wire.UNTIL, field=field, sets=sets)
+            case Put(place=place, file=file):
+                names = server.variables
+                yield WireRequest(number, does=Wire.PUT, place=names[place], file=names[file], sets=sets)
+            case Post(path=path, body=body, remedies=remedies):
+                yield WireRequest(number, path, body, sets=sets, remedies=remedies, refused=refused)
 
 
 def _fillers(server: Server, operation: Evict, step: int, unused: Iterator[int]) -> Iterator[WireRequest]:

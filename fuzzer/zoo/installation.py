@@ -42,6 +42,7 @@ class ZooLaunch:
     start_seconds: float = _START_S
     fixed_port: int = 0
     picks_port: bool = True
+    own: None = None
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -123,6 +124,10 @@ class ZooInstallation:
             admin=not versioned,
             reuse=not versioned,
         )
+
+    def further(self, setting: tuple[str, ...]) -> tuple[str, ...]:
+        """None: it takes no settings."""
+        return ()
 
     def settings(self, setting: tuple[str, ...] = ()) -> Settings:
         """What a finding records."""

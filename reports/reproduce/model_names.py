@@ -45,5 +45,6 @@ def default_files(settings: Settings, *, other_weights: bool = False) -> list[De
         file = f"{FOLDER}/{kind}-adapter-{number}{suffix}" if _TINY.match(recipe) and tiny else ""
         found.append(DefaultFile(f"ADAPTER_{number}", file, recipe))
     if other_weights:
-        found.append(DefaultFile(OTHER_WEIGHTS, f"{FOLDER}/{tiny}-other-weights" if tiny else "", "other weights"))
+        file = f"{FOLDER}/{tiny}-other-weights{suffix}" if tiny else ""
+        found.append(DefaultFile(OTHER_WEIGHTS, file, "other weights"))
     return found

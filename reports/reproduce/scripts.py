@@ -87,6 +87,16 @@ class Recipe(msgspec.Struct, frozen=True):
     """Whether other tokens alone show the bug: "never", "always", or "gap" where they do beyond a near-tie."""
 
     @property
+    def adapters(self) -> list[DefaultFile]:
+        """The files that the server is started with beside the model."""
+        return [file for file in self.files[1:] if file.variable != OTHER_WEIGHTS]
+
+    @property
+    def puts(self) -> bool:
+        """Whether another file is put in the place of one that the server was started with."""
+        return any(request.wire.does is Wire.PUT for request in self.requests)
+
+    @property
     def waits(self) -> bool:
         """Whether something has to be waited for by asking."""
         return any(request.wire.does is Wire.UNTIL for request in self.requests)
@@ -133,8 +143,7 @@ def recipe_of(finding: FindingRecord) -> Recipe | str:
     flights = _flights(finding.wire)
     bypass = None if finding.wire_alone is None else _request(finding, finding.wire_alone)
     launched = settings.engine == _STARTED and bool(settings.model)
-    others = any(_names(wire.body, OTHER_WEIGHTS) for wire in finding.wire)
-    files = default_files(settings, other_weights=others) if launched or settings.start else []
+    files = _files(finding) if launched or settings.start else []
     return Recipe(
         finding=finding,
         requests=requests,
@@ -157,6 +166,11 @@ def recipe_of(finding: FindingRecord) -> Recipe | str:
     )
 
 
+def _files(finding: FindingRecord) -> list[DefaultFile]:
+    others = any(wire.file == OTHER_WEIGHTS or _names(wire.body, OTHER_WEIGHTS) for wire in finding.wire)
+    return default_files(finding.settings, other_weights=others)
+
+
 def _why_not(finding: FindingRecord) -> str:
     """Why no script can show the bug; empty where one can."""
     wrong = [wire for wire in finding.wire if wire.step == finding.wrong and wire.path]
@@ -169,6 +183,10 @@ def _why_not(finding: FindingRecord) -> str:
     given = next((wire.step for wire in finding.wire if f"{{{SERVER_GIVEN}" in json.dumps(wire.body)), None)
     if given is not None:
         return f"step {given} names an adapter by the id that the server gave it, which is another one at each start"
+    known = {file.variable for file in _files(finding)} if finding.settings.engine == _STARTED else set()
+    put = next((one.step for one in finding.wire if one.does is Wire.PUT and not {one.place, one.file} <= known), None)
+    if put is not None:
+        return f"step {put} puts a file in place that the scripts do not have"
     if finding.oracle == Oracle.METAMORPHIC and finding.wire_alone is None:
         return "there is no other way to say the same thing to this server"
     if finding.bound is None and finding.reusable is None and finding.oracle != Oracle.HEALTH:

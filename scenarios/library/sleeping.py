@@ -10,7 +10,7 @@ import random
 import msgspec
 
 from scenarios.capabilities import Capabilities
-from scenarios.scenario import Scenario
+from scenarios.scenario import FALLS_ASLEEP, Scenario
 from scenarios.swarm import Profile, explicit_spellings, profile, related
 
 
@@ -33,5 +33,5 @@ SCENARIO = Scenario(
     reports=("vllm-project/vllm#17103",),
     needs=("complete", "sleep"),
     profile=_profile,
-    settings=(("--sleep-idle-seconds", "1"),),
+    settings=(FALLS_ASLEEP,),
 )

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from running import llama_server, stalefuzz
 
+from fuzzer.models.tiny import tiny_model
+
 STEPS = ("--max-steps", "150", "--seed", "5")
 
 
@@ -40,6 +42,23 @@ def test_a_scenario_that_needs_adapters_says_so(tmp_path: Path) -> None:
     assert run.status == 3
     assert "no adapter" in run.stdout
     assert "adapter-scale" in run.record["not_exercised"]
+
+
+def test_other_weights_are_loaded_while_the_server_sleeps(tmp_path: Path) -> None:
+    both = ("--scenario", "weights-reload", "--scenario", "adapter-reload")
+    run = stalefuzz("run", *both, "--max-steps", "60", "--seed", "1", folder=tmp_path)
+    assert run.status == 0, run.said
+    assert run.record["reuse"]["hits"] > 5
+    for load in ("reload", "reload_weights"):
+        assert run.record["exercised"][load] > 1
+        assert run.record["coverage"][load] == {"done": run.record["exercised"][load]}
+
+
+def test_a_model_of_the_users_has_no_other_weights(tmp_path: Path) -> None:
+    model = ("--model", tiny_model("dense").path, "--scenario", "weights-reload")
+    run = stalefuzz("run", *model, *STEPS, folder=tmp_path)
+    assert run.status == 3
+    assert run.record["not_exercised"]["weights-reload"] == "the server cannot do: reload_weights"
 
 
 def test_a_server_that_runs_already(tmp_path: Path) -> None:

@@ -12,15 +12,16 @@ import pytest
 from fuzzer.legs import legs
 from fuzzer.quieting import Quieting
 from reports.record import FindingRecord, Mitigation
-from scenarios.library import adapter_scale, interleaving, pinned_slots, sleeping
+from scenarios.library import adapter_reload, adapter_scale, interleaving, pinned_slots, sleeping, weights_reload
 from scenarios.library.catalogue import SCENARIOS
+from scenarios.scenario import FALLS_ASLEEP
 
 SWITCHES = {"--swa-full": ("--swa-full",), "--ctx-checkpoints 0": ("--ctx-checkpoints", "0")}
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_campaign_comes_by_every_setting(seed: int) -> None:
-    able = [scenario for scenario in SCENARIOS if not scenario.control and scenario is not sleeping.SCENARIO]
+    able = [scenario for scenario in SCENARIOS if not scenario.control and FALLS_ASLEEP not in scenario.settings]
     wanted = {setting for scenario in able for setting in scenario.settings}
     drawn = list(islice(legs(able, seed, can_start=True, special=[sleeping.SCENARIO]), 100))
     assert drawn[0].setting == ()
@@ -51,6 +52,27 @@ def test_what_needs_a_setting_runs_under_it_alone() -> None:
     assert asleep
     assert {(leg.rounds, leg.scenarios) for leg in asleep} == {(1, (sleeping.SCENARIO,))}
     assert all(leg.scenarios == (interleaving.SCENARIO,) for leg in drawn if leg not in asleep)
+
+
+ASLEEP = [sleeping.SCENARIO, weights_reload.SCENARIO, adapter_reload.SCENARIO]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scenarios_that_need_one_setting_take_turns(seed: int) -> None:
+    """Three that are slow cost a campaign no more legs than one."""
+    able = [adapter_scale.SCENARIO, interleaving.SCENARIO]
+    alone = islice(legs(able, seed, can_start=True, special=[sleeping.SCENARIO]), 40)
+    drawn = list(islice(legs(able, seed, can_start=True, special=ASLEEP), 40))
+    slow = [leg.scenarios for leg in drawn if leg.setting == FALLS_ASLEEP]
+    assert len(slow) == sum(leg.setting == FALLS_ASLEEP for leg in alone)
+    assert set(slow[:3]) == {(scenario,) for scenario in ASLEEP}
+    assert slow[3:6] == slow[:3]
+
+
+def test_scenarios_of_one_setting_and_no_others_share_its_leg() -> None:
+    (leg,) = islice(legs([], 1, can_start=True, special=ASLEEP), 1)
+    assert (leg.setting, leg.rounds) == (FALLS_ASLEEP, None)
+    assert {scenario.name for scenario in leg.scenarios} == {scenario.name for scenario in ASLEEP}
 
 
 def test_one_setting_is_one_leg_unless_it_is_left_early() -> None:

@@ -15,8 +15,9 @@ import pytest
 
 import fuzzer
 from fuzzer.errors import UsageError
+from fuzzer.models.__main__ import export
 from fuzzer.models.model_cache import cache_root
-from fuzzer.models.tiny import NAMES, TinyModel, tiny_model
+from fuzzer.models.tiny import NAMES, TinyModel, other_weights, tiny_model
 
 # sha256 over model and adapters. A change here needs another format number in the recipe.
 BYTES = {
@@ -49,6 +50,20 @@ def test_another_seed_is_another_model(tmp_path: Path) -> None:
 def test_a_model_brings_two_different_adapters(tmp_path: Path) -> None:
     first, second = tiny_model("dense", cache=tmp_path).adapters
     assert first.read_bytes() != second.read_bytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_other_weights_are_those_of_the_next_seed_under_a_name_of_their_own(name: str, tmp_path: Path) -> None:
+    other = other_weights(name, cache=tmp_path)
+    assert other.name == f"{name}-other-weights.gguf"
+    assert other.read_bytes() == tiny_model(name, seed=1, cache=tmp_path).path.read_bytes()
+    assert other_weights(name, cache=tmp_path) == other
+
+
+def test_files_of_a_tiny_model_are_written_for_scripts(tmp_path: Path) -> None:
+    export("dense", tmp_path)
+    names = ["dense-adapter-1.gguf", "dense-adapter-2.gguf", "dense-other-weights.gguf", "dense.gguf"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_what_a_strategy_needs_to_know_comes_with_the_model(tmp_path: Path) -> None:

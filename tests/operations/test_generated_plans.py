@@ -18,12 +18,13 @@ from fuzzer.servers.llama_server import LlamaServer
 from fuzzer.target import Target
 from oracles.observations import Failure, Trace
 from scenarios.entitlement import entitlements, self_contained
-from scenarios.library import restarts, sleeping
+from scenarios.library import adapter_reload, restarts, sleeping, weights_reload
 from scenarios.library.catalogue import SCENARIOS
 from scenarios.operations import Complete, Start
 from scenarios.plans import Plan, decode, encode, references
 from scenarios.scenario import Scenario
 
+OF_OURS = [restarts.SCENARIO, sleeping.SCENARIO, weights_reload.SCENARIO, adapter_reload.SCENARIO]
 _unused_roots = count(400)
 
 
@@ -57,7 +58,7 @@ def test_generated_plans(scenario: Scenario, data: st.DataObject, two_slots: Lla
     _runs(plan, run_plan(two_slots, plan, _roots(plan, capabilities.space.count)))
 
 
-@pytest.mark.parametrize("scenario", [restarts.SCENARIO, sleeping.SCENARIO], ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", OF_OURS, ids=lambda scenario: scenario.name)
 @settings(max_examples=4, phases=(Phase.generate,), deadline=None)
 @given(data=st.data())
 def test_generated_plans_that_need_a_server_of_ours(scenario: Scenario, data: st.DataObject, launched: Target) -> None:
@@ -67,7 +68,9 @@ def test_generated_plans_that_need_a_server_of_ours(scenario: Scenario, data: st
     plan = data.draw(scenario.round(rng, capabilities), label="plan")
     _sound(plan)
     roots = Roots(launched.roots.take(plan.roots))
-    _runs(plan, run_plan(launched.server, plan, roots, restart=launched.restarted_in_place))
+    trace = run_plan(launched.server, plan, roots, restart=launched.restarted_in_place)
+    _runs(plan, trace)
+    assert trace.unrestored is None
 
 
 def _sound(plan: Plan) -> None:

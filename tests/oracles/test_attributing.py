@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from making import answer, ask, path, plan_of, plans, position, step
 
@@ -11,7 +12,7 @@ from oracles.attribution import Element, ablations, change_between, donors, fing
 from oracles.observations import Trace
 from scenarios.entitlement import entitlements
 from scenarios.environment import environment
-from scenarios.operations import Abort, Complete, Other, Sampling, Save, Start, Task
+from scenarios.operations import Abort, Complete, Other, Reload, ReloadWeights, Sampling, Save, Start, Task
 from scenarios.plans import Plan
 
 P, Q = path(0, ("a", 3)), path(1)
@@ -103,6 +104,16 @@ def test_a_fingerprint_is_what_was_needed_on_which_engine() -> None:
     }
     assert name not in others
     assert len(others) == 3
+
+
+@pytest.mark.parametrize("load", [ReloadWeights(1), Reload(0, 1)])
+def test_in_the_control_arm_other_weights_are_there_from_the_beginning(load: Reload | ReloadWeights) -> None:
+    plan = plan_of(ask(P, 1.0), load, ask(P, 1.0))
+    arm = control_arm(plan, 2)
+    assert arm == Plan(plan.operations, (load,))
+    assert control_arm(arm, 2) is None
+    back = plan_of(load, ask(P, 1.0), msgspec.structs.replace(load, version=0), ask(P, 1.0))
+    assert control_arm(back, 3) == plan_of(back.operations[2], *back.operations[1:])
 
 
 def test_in_the_control_arm_all_sample_as_the_wrong_request_does() -> None:

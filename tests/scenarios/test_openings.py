@@ -5,14 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from itertools import pairwise
+from types import ModuleType
 
+import msgspec
 import pytest
 from drawing import drawn
 from making import SPACE
 
 from scenarios.blocking import blocked
 from scenarios.capabilities import Capabilities
-from scenarios.library import aborts, adapter_reload, interleaving, sampling_state
+from scenarios.library import aborts, adapter_reload, interleaving, sampling_state, weights_reload
 from scenarios.operations import KINDS, Abort, Complete, Evict, Reload, Sampling, Start, Unload, kind
 from scenarios.plans import Plan, requests
 from scenarios.prompts import common_prefix, prompt_tokens
@@ -121,6 +123,20 @@ def test_other_weights_come_under_a_name_that_was_used_and_is_used_again(load: t
         return False
 
     assert share(adapter_reload.SCENARIO, replaced) > 0.05
+
+
+@pytest.mark.parametrize(("scenario", "slow"), [(adapter_reload, "reload"), (weights_reload, "reload_weights")])
+def test_what_takes_a_second_is_done_once_or_twice_a_plan(scenario: ModuleType, slow: str) -> None:
+    """After a request, and before one: each of these costs as much as hundreds of requests."""
+    able = msgspec.structs.replace(CAPABILITIES, slow=(slow,))
+    plans = [plan for seed in range(20) for plan in drawn(scenario.SCENARIO.profile(random.Random(seed), able), 8)]
+    counts = [[kind(one) for one in plan.operations].count(slow) for plan in plans]
+    assert sum(counts) / len(plans) < 1.5
+    assert max(counts) <= 3
+    for plan in plans:
+        kinds = [kind(one) for one in plan.operations]
+        assert "complete" in kinds[: kinds.index(slow)]
+        assert "complete" in kinds[kinds.index(slow) :]
 
 
 def test_long_lengths_leave_three_of_them_and_an_answer_to_the_context() -> None:

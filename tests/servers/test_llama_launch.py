@@ -12,7 +12,7 @@ from fuzzer.servers.llama_flags import parse_flags
 from fuzzer.servers.llama_launch import reference_flags, target_flags
 from scenarios.capabilities import ModelShape
 
-FILES = ModelFiles(Path("m.gguf"), (), "m", (), tiny=True, shape=ModelShape())
+FILES = ModelFiles(Path("m.gguf"), (), "m", (), tiny="dense", shape=ModelShape())
 
 
 @pytest.mark.parametrize(
