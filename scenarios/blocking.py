@@ -53,7 +53,7 @@ def _without(profile: Profile, element: str, rng: random.Random) -> Profile:
         return msgspec.structs.replace(profile, samplings=(Sampling.PLAIN,))
     if element == "salt-change":
         return msgspec.structs.replace(profile, salts=profile.salts[:1])
-    return _spelled_in_full(profile)
+    return _without_spelling(profile, element)
 
 
 def _one_environment(profile: Profile, rng: random.Random) -> Profile:
@@ -72,7 +72,14 @@ def _without_kinds(profile: Profile, kinds: Sequence[str]) -> Profile:
     return msgspec.structs.replace(profile, kinds=kept, openings=openings)
 
 
-def _spelled_in_full(profile: Profile) -> Profile:
+def _without_spelling(profile: Profile, element: str) -> Profile:
+    """The profile without requests that name no adapter, leave the field out, or name some of them."""
     longest = max((len(spelling) for spelling in profile.spellings if spelling is not None), default=0)
-    full = tuple(spelling for spelling in profile.spellings if spelling is not None and len(spelling) == longest)
-    return msgspec.structs.replace(profile, spellings=full or profile.spellings)
+    match element:
+        case "empty-list":
+            kept = tuple(spelling for spelling in profile.spellings if spelling != ())
+        case "left-out":
+            kept = tuple(spelling for spelling in profile.spellings if spelling is not None)
+        case _:
+            kept = tuple(spelling for spelling in profile.spellings if not spelling or len(spelling) == longest)
+    return msgspec.structs.replace(profile, spellings=kept or profile.spellings)

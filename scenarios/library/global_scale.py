@@ -22,6 +22,7 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
         plain,
         spellings=rng.choice(((None,), (None, *plain.spellings[:1]))),
         kinds=("complete", "complete", "set_scales"),
+        openings=((), ("complete", "set_scales", "complete")),
         global_scales=environments if len(environments) > 1 else tuple(rng.sample(explicit, min(len(explicit), 2))),
     )
 

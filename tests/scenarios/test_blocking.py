@@ -10,11 +10,14 @@ from making import SPACE, at_scales
 from scenarios.blocking import blocked, can_block
 from scenarios.capabilities import Capabilities
 from scenarios.library import global_scale
-from scenarios.swarm import Profile
+from scenarios.swarm import Profile, Spelling
 
 EVICTED = ("shared-prefix", "scale-change", "request-between", "setting-between")
 """The scale of an entry that another request pushed out of its slot."""
 CAPABILITIES = Capabilities(SPACE, 4096, operations=("complete", "set_scales"), adapters=2, request_scales=True)
+
+EVERY = at_scales(0.0, 1.0)
+SOME = EVERY[1:]
 
 
 def profiles(known: tuple[str, ...]) -> list[Profile]:
@@ -45,3 +48,16 @@ def test_nothing_comes_between_where_all_prompts_are_of_one_tree(element: str) -
 def test_what_every_reuse_has_cannot_be_left_out() -> None:
     assert not can_block("shared-prefix")
     assert not can_block("request-before")
+
+
+@pytest.mark.parametrize(
+    ("element", "left"),
+    [
+        ("empty-list", (None, SOME, EVERY)),
+        ("left-out", ((), SOME, EVERY)),
+        ("partial-list", (None, (), EVERY)),
+    ],
+)
+def test_a_way_to_name_adapters_is_left_out_and_no_other(element: str, left: tuple[Spelling, ...]) -> None:
+    plain = Profile(roots=1, lengths=(4,), spellings=(None, (), SOME, EVERY), answers=(1,), most=4)
+    assert blocked(plain, [(element,)], random.Random(1)).spellings == left

@@ -14,8 +14,20 @@ from making import SPACE
 
 from scenarios.blocking import blocked
 from scenarios.capabilities import Capabilities
-from scenarios.library import aborts, adapter_reload, interleaving, sampling_state, weights_reload
-from scenarios.operations import KINDS, Abort, Complete, Evict, Reload, Sampling, Start, Unload, kind
+from scenarios.entitlement import entitlements
+from scenarios.environment import AdapterScale, Environment
+from scenarios.library import (
+    aborts,
+    adapter_reload,
+    adapter_scale,
+    global_scale,
+    interleaving,
+    sampling_state,
+    saved_slots,
+    tenant_key,
+    weights_reload,
+)
+from scenarios.operations import KINDS, Abort, Complete, Evict, Reload, Restore, Sampling, Start, Unload, kind
 from scenarios.plans import Plan, requests
 from scenarios.prompts import common_prefix, prompt_tokens
 from scenarios.scenario import Scenario
@@ -28,10 +40,13 @@ CAPABILITIES = Capabilities(
     samplings=tuple(Sampling),
     adapters=2,
     adapter_names=True,
+    salts=True,
     slots=8,
     block=16,
     cache_tokens=1024,
 )
+
+ON = (AdapterScale(0, 1.0),)
 
 
 def share(scenario: Scenario, shows: Callable[[Plan], bool]) -> float:
@@ -123,6 +138,57 @@ def test_other_weights_come_under_a_name_that_was_used_and_is_used_again(load: t
         return False
 
     assert share(adapter_reload.SCENARIO, replaced) > 0.05
+
+
+def meets_again(plan: Plan, *, after: type[Evict | Restore | Reload] | None = None) -> list[set[Environment]]:
+    """Environments of two requests that share a block, the one before and the other after an operation of a kind."""
+    settings = entitlements(plan)
+    found = []
+    for first, one in requests(plan):
+        for second, other in requests(plan):
+            between = plan.operations[first:second]
+            met = after is None or any(isinstance(operation, after) for operation in between)
+            pair = [setting for setting in (settings[first], settings[second]) if setting is not None]
+            if first < second and met and len(pair) == 2 and common_prefix(tokens(one), tokens(other)) > 16:
+                found.append(set(pair))
+    return found
+
+
+def test_what_was_evicted_comes_back_in_another_environment() -> None:
+    def returned(plan: Plan) -> bool:
+        return any(len(pair) == 2 for pair in meets_again(plan, after=Evict))
+
+    assert share(adapter_scale.SCENARIO, returned) > 0.1
+    assert share(tenant_key.SCENARIO, returned) > 0.1
+
+
+def test_one_prompt_comes_under_a_key_and_by_the_adapter_of_that_name() -> None:
+    def mistakable(plan: Plan) -> bool:
+        pairs = [[(one.salt, tuple(one.scales)) for one in pair] for pair in meets_again(plan)]
+        return any({salt for salt, on in pair if not on} == {"a"} and ("", ON) in pair for pair in pairs)
+
+    assert share(tenant_key.SCENARIO, mistakable) > 0.1
+
+
+def test_what_was_saved_is_asked_again_right_after_it_was_restored() -> None:
+    def restored(plan: Plan) -> bool:
+        kinds = [kind(operation) for operation in plan.operations]
+        again = [at for at, pair in enumerate(pairwise(kinds)) if pair == ("restore", "complete")]
+        return (
+            bool(again)
+            and bool(meets_again(plan, after=Restore))
+            and any(isinstance(one, Save) for one in plan.operations)
+        )
+
+    assert share(saved_slots.SCENARIO, restored) > 0.1
+
+
+def test_a_prompt_meets_other_weights_and_other_global_scales() -> None:
+    def changed(plan: Plan) -> bool:
+        return any(len(pair) == 2 for pair in meets_again(plan))
+
+    assert share(weights_reload.SCENARIO, changed) > 0.2
+    assert share(global_scale.SCENARIO, changed) > 0.1
 
 
 @pytest.mark.parametrize(("scenario", "slow"), [(adapter_reload, "reload"), (weights_reload, "reload_weights")])
