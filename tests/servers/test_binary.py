@@ -82,7 +82,7 @@ def test_one_that_will_not_stop_is_killed(
     tmp_path: Path, llama_server: Path, model: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fuzzer.servers.launched.STOP_SECONDS", 0.05)
-    stubborn = script(tmp_path, f"trap '' TERM; exec {llama_server} \"$@\"")
+    stubborn = script(tmp_path, f"trap '' TERM; {llama_server} \"$@\"; exit")
     with launch_binary(stubborn, model) as server:
         assert get(server, "/health") == {"status": "ok"}
     assert server.returncode == -signal.SIGKILL
