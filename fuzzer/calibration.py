@@ -193,7 +193,7 @@ class _Decoded:
                 prompt = asked.prompt + answer.tokens[:count]
                 grown.append(msgspec.structs.replace(asked, prompt=prompt, tokens=1))
                 self._positions.append(answer.positions[count])
-        self._whole = differential.asking_reference(grown)
+        self._whole = differential.ask_reference(grown)
 
     def rounding(self) -> list[Deltas]:
         """How far the ones are from the others."""

@@ -167,12 +167,11 @@ class Differential:
             return theirs
         return self._pool.submit(self.reference.along, ours, theirs, self.noise).result()
 
-    def ask_reference(self, asked: Sequence[Asked]) -> Trace:
-        """Answers of the reference to requests that the target is not asked."""
-        return self.asking_reference(asked).result()
+    def ask_reference(self, asked: Sequence[Asked]) -> Future[Trace]:
+        """Answers of the reference to requests that the target is not asked, to be waited for.
 
-    def asking_reference(self, asked: Sequence[Asked]) -> Future[Trace]:
-        """The same answers, to be waited for later; those of a target that is its own reference are there at once."""
+        Those of a target that is its own reference are there at once.
+        """
         leg = self._pool.submit(self.reference.run, asked)
         self._apart(leg)
         return leg

@@ -96,30 +96,11 @@ class LlamaInstallation:
     def connect(self, url: str) -> LlamaServer:
         """The adapter for a target that we started."""
         own, flags = self._started_at(url)
-        return self._probed.attached(
-            lambda probed: LlamaServer(
-                url,
-                version=self._version,
-                shape=self._files.shape,
-                admin=True,
-                further=(*_OURS, *self._further(flags)),
-                probed=probed,
-                own=own,
-            )
-        )
+        return self._attached(url, self._probed, further=(*_OURS, *self._further(flags)), own=own)
 
     def connect_reference(self, url: str) -> LlamaServer:
         """The adapter for a reference that we started."""
-        return self._reference_probed.attached(
-            lambda probed: LlamaServer(
-                url,
-                version=self._version,
-                shape=self._files.shape,
-                admin=True,
-                probed=probed,
-                versioned=self._has_versions,
-            )
-        )
+        return self._attached(url, self._reference_probed, versioned=self._has_versions)
 
     def further(self, setting: tuple[str, ...]) -> tuple[str, ...]:
         """Kinds of operations that a target with these settings can do, beside those that any can."""
@@ -142,9 +123,28 @@ class LlamaInstallation:
         """Remove what servers saved, and files in places of their own."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    @property
-    def _version(self) -> str | None:
-        return None if self._options.binary is not None else engine_version(self._options.wheel)
+    def _attached(
+        self,
+        url: str,
+        known: ProbedOnce,
+        *,
+        further: tuple[str, ...] = (),
+        own: OwnFiles | None = None,
+        versioned: bool = False,
+    ) -> LlamaServer:
+        version = None if self._options.binary is not None else engine_version(self._options.wheel)
+        return known.attached(
+            lambda probed: LlamaServer(
+                url,
+                version=version,
+                shape=self._files.shape,
+                admin=True,
+                further=further,
+                probed=probed,
+                own=own,
+                versioned=versioned,
+            )
+        )
 
     @property
     def _has_versions(self) -> bool:

@@ -50,8 +50,12 @@ class LlamaFlags:
 
     def moved(self, model: str, adapters: Sequence[str]) -> LlamaFlags:
         """The same server with its files in other places."""
-        moved = tuple(replace(lora, path=path) for lora, path in zip(self.adapters, adapters, strict=True))
-        return replace(self, settings=MappingProxyType({**self.settings, MODEL: model}), adapters=moved)
+        moved = (replace(lora, path=path) for lora, path in zip(self.adapters, adapters, strict=True))
+        return self.with_files(model, moved)
+
+    def with_files(self, model: str, adapters: Iterable[LoraFile]) -> LlamaFlags:
+        """The same server with this model and these adapters."""
+        return replace(self, settings=MappingProxyType({**self.settings, MODEL: model}), adapters=tuple(adapters))
 
     def argv(self) -> tuple[str, ...]:
         """The words to type after ``llama-server``: what is known in one spelling, then the unknown as given."""

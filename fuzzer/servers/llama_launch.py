@@ -10,7 +10,7 @@ from fuzzer.cores import usable_cores
 from fuzzer.model_files import ModelFiles
 from fuzzer.servers.actions import PATIENCE_S
 from fuzzer.servers.adapter_versions import all_versions
-from fuzzer.servers.llama_flag_table import BY_NAME, MODEL, SLEEP_IDLE, Value
+from fuzzer.servers.llama_flag_table import BY_NAME, SLEEP_IDLE, Value
 from fuzzer.servers.llama_flags import LlamaFlags, LoraFile
 from scenarios.capabilities import ModelShape
 
@@ -71,8 +71,7 @@ def reference_flags(target: LlamaFlags) -> LlamaFlags:
 def of_versions(flags: LlamaFlags, model: Path) -> LlamaFlags:
     """The flags with another file of the model, and each version of each adapter side by side."""
     adapters = all_versions([Path(adapter.path) for adapter in flags.adapters])
-    settings = MappingProxyType({**flags.settings, MODEL: str(model)})
-    return replace(flags, settings=settings, adapters=tuple(LoraFile(path) for _, path in adapters))
+    return flags.with_files(str(model), (LoraFile(path) for _, path in adapters))
 
 
 def portable(flags: LlamaFlags) -> list[str]:

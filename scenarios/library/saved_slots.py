@@ -10,7 +10,11 @@ from scenarios.capabilities import Capabilities
 from scenarios.scenario import Scenario
 from scenarios.swarm import Profile, explicit_spellings, profile, related
 
-_RESTORING = ("complete", "save", "restore", "complete")
+_OPENINGS = (
+    (),
+    ("complete", "save", "restore", "complete"),
+    ("complete", "save", "complete", "restore", "complete"),
+)
 """What is asked again right after it was restored; also with another request in the slot meanwhile."""
 
 
@@ -20,7 +24,7 @@ def _profile(rng: random.Random, capabilities: Capabilities) -> Profile:
     return msgspec.structs.replace(
         plain,
         kinds=("complete", "complete", "save", "restore", rng.choice(("complete", "erase"))),
-        openings=((), _RESTORING, (*_RESTORING[:2], "complete", *_RESTORING[2:])),
+        openings=_OPENINGS,
         slots=tuple(range(capabilities.slots)),
         most=8,
     )

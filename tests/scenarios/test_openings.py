@@ -140,7 +140,7 @@ def test_other_weights_come_under_a_name_that_was_used_and_is_used_again(load: t
     assert share(adapter_reload.SCENARIO, replaced) > 0.05
 
 
-def meets_again(plan: Plan, *, after: type[Evict | Restore | Reload] | None = None) -> list[set[Environment]]:
+def meets_again(plan: Plan, *, after: type[Evict | Restore] | None = None) -> list[set[Environment]]:
     """Environments of two requests that share a block, the one before and the other after an operation of a kind."""
     settings = entitlements(plan)
     found = []

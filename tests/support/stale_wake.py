@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from fuzzer.servers.fork_server import command_of
+
 _EXECUTABLE = """#!{python} -P
 import sys
 sys.path[:0] = {places!r}
@@ -40,7 +42,7 @@ def main(flags: list[str], folder: str) -> None:
     port = int(flags[flags.index("--port") + 1])
     # Of its own: a reference saves under the same name.
     saved = tempfile.mkdtemp(dir=folder)
-    command = [sys.executable, "-P", "-m", "fuzzer.servers.embedded", *flags, "--port", "0", "--slot-save-path", saved]
+    command = command_of("fuzzer.servers.embedded", [*flags, "--port", "0", "--slot-save-path", saved])
     paths = {"PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | paths) as server:
         assert server.stdout is not None
