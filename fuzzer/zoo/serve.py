@@ -6,12 +6,17 @@ import argparse
 import asyncio
 import json
 import os
+import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
+import numpy.random  # noqa: F401
 import uvicorn
+import uvicorn.lifespan.off
+import uvicorn.protocols.http.auto
 
 from fuzzer.zoo.app import App
 from fuzzer.zoo.arithmetic import Numerics
@@ -23,7 +28,20 @@ from fuzzer.zoo.requests import FIRST_WEIGHTS
 from fuzzer.zoo.settings import Flavour, Settings
 from fuzzer.zoo.vllm_server import VllmServer
 
+# What uvicorn and numpy import late would be imported anew by each fresh server: they are forked from this module.
+
 ROWS = {Flavour.LLAMA: 1, Flavour.VLLM: 8}
+
+
+class _Server(uvicorn.Server):
+    """Ends at once when it is told to, not at the next tick: nothing has to be kept, and who ends it waits."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        with super().capture_signals():
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            yield
 
 
 def build(settings: Settings) -> App:
@@ -35,7 +53,7 @@ def server(app: App) -> uvicorn.Server:
     config = uvicorn.Config(
         app, log_level="error", access_log=False, lifespan="off", ws="none", timeout_keep_alive=3600
     )
-    return uvicorn.Server(config)
+    return _Server(config)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
