@@ -166,3 +166,17 @@ def test_no_plan_is_run_twice_in_vain() -> None:
     Reduction(shows).reduce(LONG)
     refuted = [plan for plan in ran if BUGS["stale-evicted"](plan) is None]
     assert len(refuted) == len(set(refuted))
+
+
+@pytest.mark.parametrize(("tokens", "length"), [(0, 1), (8 * 112, 127), (8 * 30, 31)])
+def test_fillers_are_shortened_by_halves(tokens: int, length: int) -> None:
+    def pushed_out(plan: Plan) -> int | None:
+        filled = sum(one.requests * one.length for one in plan.operations if isinstance(one, Evict))
+        last = len(plan.operations) - 1
+        evicted = any(isinstance(one, Evict) and one.requests >= 8 for one in plan.operations)
+        return last if evicted and filled >= tokens and isinstance(plan.operations[last], Complete) else None
+
+    reduction = Reduction(pushed_out)
+    reduced = reduction.reduce(plan_of(Evict(10, 127), ask(path(0, ("a", 24)), 0.0)))
+    assert [one for one in reduced.operations if isinstance(one, Evict)] == [Evict(8, length)]
+    assert reduction.complete
