@@ -77,7 +77,9 @@ _SERVER_OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
     click.option("--tiny", metavar="NAME", help="Tiny random model to launch with (default: dense)."),
     click.option("--adapter", "adapters", multiple=True, metavar="PATH|none", help="LoRA adapter; repeatable."),
     click.option(
-        "--allow-admin", is_flag=True, help="With --target: also what its other users notice (flush, unload)."
+        "--allow-admin",
+        is_flag=True,
+        help="With --target: also what its other users notice (flush, adapters loaded over each other).",
     ),
     click.option("--max-inflight", type=click.IntRange(min=1), metavar="N", help="Requests at once on a --target."),
     click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Requests a second."),

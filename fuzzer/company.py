@@ -97,9 +97,12 @@ class Company:
         if self.use.after(operation):
             self._compare_environment()
 
-    def did(self, operation: Operation) -> None:
-        """We did ``operation``; most leave something in counters and slots."""
+    def did(self, operation: Operation, *, done: bool = True) -> None:
+        """We did ``operation``; most leave something in counters and slots. One not ``done`` may be done in part."""
         self._expected |= self.use.after(operation)
+        if not done:
+            with suppress(RequestRefused, ServerFailure):
+                self._expected = self.use.environment()
         if not isinstance(operation, (SetScales, Flush)):
             with self._lock:
                 self._ours.whole = self._ours.placed = False

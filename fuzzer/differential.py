@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from fuzzer.execution import Asked, Roots, asked_by, asked_in, run_plan
+from fuzzer.execution import Asked, Roots, asked_by, asked_in, asked_still, run_plan
 from fuzzer.reference import Reference, ReferenceMode
 from fuzzer.target import Target
+from oracles.accounting import hits_from_outside
 from oracles.comparison import compare
 from oracles.evidence import Arm
 from oracles.judgement import Oracle, Suspect, judge
@@ -18,6 +19,8 @@ from scenarios.plans import Plan
 
 _HISTORY = 2000
 """Plans remembered of one life of the target; with the tiny vocabulary no life has more."""
+_MEETINGS = 2
+"""With others' prompts, in a row, before they are taken for the server's own doing."""
 
 
 class Outcome:
@@ -104,22 +107,47 @@ class Differential:
         """Run the target's leg of ``plan`` on fresh roots, the reference's beside it in its own thread.
 
         Where a prompt goes on after an answer, and where the target is its own reference, the reference's leg can only
-        begin when the target's is done.
+        begin when the target's is done: in the latter case while it still has the versions that the plan loaded last.
         """
         self.target.prepare(plan.roots + plan.fillers)
         self._remember(plan)
         roots = Roots(self.target.roots.take(plan.roots), self.target.roots.take(plan.fillers))
-        asked = None if self.reference.mode is ReferenceMode.BYPASS else asked_by(plan, roots, self.target.server)
-        leg = self._pool.submit(self.reference.run, asked) if asked is not None else None
-        ours = run_plan(self.target.server, plan, roots, reuse=reuse, restart=self.target.restarted_in_place)
-        if leg is None:
-            leg = self._pool.submit(self.reference.run, asked_in(ours))
-        self._apart(leg)
+        if self.reference.mode is ReferenceMode.BYPASS:
+            ours, leg = self._in_turn(plan, roots, reuse=reuse)
+        else:
+            ours, leg = self._side_by_side(plan, roots, reuse=reuse)
         ours = self._without_lost(ours)
         if ours.unrestored is not None:
             self.target.unrestored(ours.unrestored)
         self.counts.target += sum(1 for step in ours.steps if step.prompt)
         return Pending(self, plan, ours, leg, disturbed=self.target.company.look())
+
+    def _side_by_side(self, plan: Plan, roots: Roots, *, reuse: bool) -> tuple[Trace, Future[Trace]]:
+        target = self.target
+        asked = asked_by(plan, roots, target.server)
+        leg = self._pool.submit(self.reference.run, asked) if asked is not None else None
+        ours = run_plan(target.server, plan, roots, reuse=reuse, restart=target.restarted_in_place)
+        return ours, leg or self._pool.submit(self.reference.run, asked_in(ours))
+
+    def _in_turn(self, plan: Plan, roots: Roots, *, reuse: bool) -> tuple[Trace, Future[Trace]]:
+        target, legs = self.target, list[Future[Trace]]()
+
+        def ask(asked: Sequence[Asked | None]) -> None:
+            legs.append(self._pool.submit(self.reference.run, asked))
+            # On one and the same server, the next plan must not meet the reference's requests half-way.
+            wait(legs)
+
+        ours = run_plan(
+            target.server,
+            plan,
+            roots,
+            reuse=reuse,
+            restart=target.restarted_in_place,
+            ended=lambda trace: ask(asked_still(plan, trace)),
+        )
+        if not legs:
+            ask(asked_in(ours))
+        return ours, legs[0]
 
     def _without_lost(self, ours: Trace) -> Trace:
         """The trace, with what became of the server where it was lost on the way."""
@@ -152,8 +180,27 @@ class Differential:
         self._history.append(plan)
 
     def run(self, plan: Plan, *, reuse: bool = True) -> Outcome:
-        """Run ``plan`` on both servers and judge it."""
-        return self.begin(plan, reuse=reuse).outcome()
+        """Run ``plan`` on both servers and judge it.
+
+        On a server of the user's, a prompt may meet what somebody else, or an earlier run, had left of it: what reuses
+        more than its plan ever asked is run again on other roots, and is the server's own only where that comes back.
+        """
+        outcome, met = self.begin(plan, reuse=reuse).outcome(), 0
+        while met < _MEETINGS and self.may_have_met_others(outcome):
+            outcome, met = self.begin(plan, reuse=reuse).outcome(), met + 1
+        if met and not self.may_have_met_others(outcome):
+            self.target.company.met_earlier()
+        return outcome
+
+    def may_have_met_others(self, outcome: Outcome) -> bool:
+        """Whether what was wrong may come from a hit on what is none of ours, on a server that others ask too.
+
+        Each run goes through the vocabulary in an order of its own, and may come to where another one was. What hit
+        that may be wrong for others' settings, and so may all that reuses it in turn.
+        """
+        if self.target.ours or not self.accounts or outcome.first is None:
+            return False
+        return min(hits_from_outside(outcome.ours), default=len(outcome.ours.steps)) <= outcome.first.step
 
     def judged(self, plan: Plan, ours: Trace, theirs: Trace) -> Outcome:
         """What is suspect of a plan's run on both servers."""
@@ -173,13 +220,9 @@ class Differential:
         Those of a target that is its own reference are there at once.
         """
         leg = self._pool.submit(self.reference.run, asked)
-        self._apart(leg)
-        return leg
-
-    def _apart(self, leg: Future[Trace]) -> None:
-        """On one and the same server, the next plan must not meet the reference's requests half-way."""
         if self.reference.mode is ReferenceMode.BYPASS:
             wait((leg,))
+        return leg
 
     def on(self, target: Target) -> Differential:
         """The same comparison against another target, such as a freshly started one."""

@@ -10,7 +10,7 @@ from fuzzer.errors import ServerFailure
 from fuzzer.flight import Flight, counter
 from fuzzer.servers.protocol import Request, RequestRefused, Server
 from oracles.observations import Done, Failure, Observation, Span, Step, Trace
-from scenarios.entitlement import TELLING, changed_versions, entitlements
+from scenarios.entitlement import TELLING, changed_versions, entitlements, overwritten
 from scenarios.environment import Environment
 from scenarios.operations import Abort, Await, Complete, Evict, Join, Operation, Restart, Restore, Save, Start
 from scenarios.plans import Plan
@@ -34,14 +34,21 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def run_plan(
-    server: Server, plan: Plan, roots: Roots, *, reuse: bool = True, restart: Callable[[], Server] | None = None
+    server: Server,
+    plan: Plan,
+    roots: Roots,
+    *,
+    reuse: bool = True,
+    restart: Callable[[], Server] | None = None,
+    ended: Callable[[Trace], None] = lambda trace: None,
 ) -> Trace:
     """Run ``plan``; without ``reuse``, every request is told to bypass the cache.
 
     ``restart`` gives the server's next life, for plans that ask for one. A server that stops answering ends the trace
-    with the failure of the step that it died in.
+    with the failure of the step that it died in. ``ended`` is called while the server still has the versions of
+    adapters and weights that the plan loaded last.
     """
-    return _Execution(server, plan, roots, reuse=reuse, restart=restart).run()
+    return _Execution(server, plan, roots, reuse=reuse, restart=restart).run(ended)
 
 
 def asked_by(plan: Plan, roots: Roots, server: Server) -> list[Asked | None] | None:
@@ -63,6 +70,11 @@ def asked_in(trace: Trace) -> list[Asked | None]:
     return [
         Asked(step.prompt, step.environment, step.asked, step.sampling) if step.prompt else None for step in trace.steps
     ]
+
+
+def asked_still(plan: Plan, trace: Trace) -> list[Asked | None]:
+    """The same, as far as it can be asked of the server that ran ``plan``: not under versions that it has no more."""
+    return [None if gone else asked for gone, asked in zip(overwritten(plan), asked_in(trace), strict=False)]
 
 
 def request_of(operation: Complete | Start, prompt: tuple[int, ...], *, reuse: bool = True) -> Request:
@@ -88,7 +100,7 @@ class _Execution:
         self._flights: dict[int, Flight] = {}
         self._tick = counter()
 
-    def run(self) -> Trace:
+    def run(self, ended: Callable[[Trace], None]) -> Trace:
         try:
             for operation in self._plan.prologue:
                 self._server.perform(operation)
@@ -99,7 +111,13 @@ class _Execution:
         except ServerFailure as failure:
             self._steps.append(Step(outcome=Failure(str(failure), dead=True)))
         trace = Trace(self._landed())
-        return trace if trace.lost is not None else msgspec.structs.replace(trace, unrestored=self._restore())
+        if trace.lost is not None:
+            return trace
+        try:
+            ended(trace)
+        finally:
+            unrestored = self._restore()
+        return msgspec.structs.replace(trace, unrestored=unrestored)
 
     def _restore(self) -> str | None:
         """Bring back the first versions of adapters and weights, which later plans rely on; gives why not, if so."""

@@ -14,7 +14,7 @@ from fuzzer.coverage import left_out, tally
 from fuzzer.differential import Differential, Pending
 from fuzzer.rig import Rig
 from fuzzer.target import Mishap
-from fuzzer.unseen import silent, swallowed
+from fuzzer.unseen import beside_itself, silent, swallowed
 from oracles.evidence import Verdict
 from oracles.noise import Noise
 from reports import events
@@ -67,6 +67,7 @@ class Ledger:
         record.settings = rig.settings()
         record.noise, record.noise_measured = list(calibration.noise.bounds), calibration.measured
         record.not_exercised |= silent(calibration, rig.numerics)
+        record.not_exercised |= beside_itself(record.reference.mode, record.target.capabilities)
         self._unseen = swallowed(calibration, rig.numerics, record.target.capabilities)
         self._sink(
             events.Probed(

@@ -9,6 +9,9 @@ import msgspec
 from fuzzer.calibration import Numerics
 from fuzzer.servers.profiles import Profile
 
+BYPASS = "bypass"
+"""The reference that is the target itself."""
+
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which servers to use."""
@@ -37,6 +40,11 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """For the launched server, in its own spelling."""
     wheel: Path | None = None
     """A folder with another xllamacpp wheel than the installed one; the benchmark's, no flag sets it."""
+
+    @property
+    def swaps(self) -> bool:
+        """Whether adapters of a ``--target`` are loaded over each other: a second server would not know of it."""
+        return self.allow_admin and self.reference in (None, BYPASS)
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):

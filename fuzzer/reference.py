@@ -13,6 +13,7 @@ from fuzzer.servers.protocol import Request, RequestRefused, Server
 from oracles.judgement import near_tie
 from oracles.noise import Noise
 from oracles.observations import Done, Failure, Observation, Position, Step, Trace
+from scenarios.entitlement import World
 from scenarios.environment import AdapterScale, Environment
 from scenarios.operations import Sampling
 
@@ -134,6 +135,9 @@ class Reference:
         if len(forced) == step.asked:
             return []
         if step.environment is None or step.sampling != Sampling.PLAIN:
+            return None
+        if self.mode is ReferenceMode.BYPASS and not World().has(step.environment):
+            # By now the target has its first versions again.
             return None
         request = self._request(step.prompt + forced, step.asked - len(forced), step.environment, step.sampling)
         answer = self.answer(request, step.environment.weights)

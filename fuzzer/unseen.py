@@ -1,8 +1,9 @@
-"""What a run cannot see on a target whose rounding is as large as what there is to see, and what would help."""
+"""What a run cannot see: in rounding as large as what there is to see, or where the target is its own reference."""
 
 from __future__ import annotations
 
 from fuzzer.calibration import Calibration, Numerics, in_words
+from fuzzer.reference import ReferenceMode
 from scenarios.capabilities import Capabilities
 
 
@@ -23,6 +24,18 @@ def swallowed(calibration: Calibration, numerics: Numerics, capabilities: Capabi
         f"rounding here (up to {calibration.noise.bound():.2g}) is as large as what any adapter does, and the server "
         f"does not tell what it reuses, so neither answers nor counts could show a stale adapter{_help(numerics)}"
     ]
+
+
+def beside_itself(mode: str, capabilities: Capabilities) -> dict[str, str]:
+    """What a target that is its own reference does not show, and why; nothing where the reference is another server."""
+    if mode != ReferenceMode.BYPASS:
+        return {}
+    alike = "the target is its own reference, so both answers may be wrong alike"
+    hidden = {"state that is inherited without reuse": alike}
+    if {"reload", "unload", "reload_weights"}.intersection(capabilities.operations):
+        gone = "the target is its own reference, and has them no more when it is asked again"
+        hidden |= {"old weights that stay after others were loaded": alike, "versions that a plan replaced later": gone}
+    return hidden
 
 
 def _help(numerics: Numerics) -> str:

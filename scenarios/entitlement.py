@@ -57,6 +57,11 @@ class World(msgspec.Struct):
         """The versions of adapters, where they are not the first, and of the model's weights."""
         return tuple(sorted((adapter, one) for adapter, one in self.versions.items() if one)), self.weights
 
+    def has(self, environment: Environment) -> bool:
+        """Whether the versions that an environment names are the ones that are loaded."""
+        same = all(self.versions.get(scale.adapter, 0) == scale.version for scale in environment.scales)
+        return same and self.weights == environment.weights
+
     def of(self, request: Complete | Start) -> Environment | None:
         """The environment of a request sent now; None where it hangs on what nobody has set."""
         scales = self.scales if request.scales is None else request.scales
@@ -131,6 +136,14 @@ def entitlements(plan: Plan) -> list[Environment | None]:
         else:
             found.append(None)
     return found
+
+
+def overwritten(plan: Plan) -> list[bool]:
+    """For each operation of a plan whether its environment names a version that the plan replaces later."""
+    last = World()
+    for operation in (*plan.prologue, *plan.operations):
+        last.tell(operation)
+    return [found is not None and not last.has(found) for found in entitlements(plan)]
 
 
 def self_contained(plan: Plan) -> bool:

@@ -11,9 +11,10 @@ from fuzzer.exit_status import Exit
 from fuzzer.interrupts import interruptible
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
+from fuzzer.unseen import beside_itself
 from reports.console import console
 from reports.events import Probed
-from reports.terminal import probe_block
+from reports.terminal import by_reason, probe_block
 from scenarios.library.catalogue import SCENARIOS
 
 
@@ -34,6 +35,7 @@ def probe_command(options: ServerOptions) -> Exit:
             0,
             calibration.measured,
         )
+        capabilities = differential.target.server.capabilities
         screen.print(probe_block(record), highlight=False, soft_wrap=True, end="")
         largest = calibration.noise.largest
         exact = (
@@ -44,8 +46,10 @@ def probe_command(options: ServerOptions) -> Exit:
             screen.print(f"  note       {differential.reference.doubt}", highlight=False)
         if calibration.silent_adapters:
             screen.print(f"  note       {in_words(calibration.silent_adapters)} by accounting only", highlight=False)
+        for why, what in by_reason(beside_itself(rig.reference_record().mode, capabilities)).items():
+            screen.print(f"  cannot see {', '.join(what)}: {why}", highlight=False)
         for scenario in SCENARIOS:
-            lacks = scenario.missing(differential.target.server.capabilities)
+            lacks = scenario.missing(capabilities)
             if lacks is not None:
                 screen.print(f"  cannot     {scenario.name}: {lacks}", highlight=False)
     return Exit.CLEAN

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from fuzzer.errors import UsageError
 from scenarios.environment import adapter_letter
+from scenarios.operations import Operation, Reload, Unload
 
 T = TypeVar("T")
 VERSIONS = 2
@@ -45,6 +46,18 @@ def chosen(names: Sequence[str], only: Sequence[str] | None) -> list[str]:
         if name not in names:
             raise UsageError(f"the server has no adapter called {name!r}; it has {', '.join(names) or 'none'}")
     return list(only)
+
+
+def folder_of(name: str) -> str:
+    """What the folder that an adapter was loaded from is called where settings of a server are compared."""
+    return f"the folder of {name}"
+
+
+def folder_after(operation: Operation, names: Sequence[str], paths: Sequence[str]) -> dict[str, str]:
+    """From which folder an adapter comes once ``operation`` was done; empty for what loads none."""
+    if not isinstance(operation, (Reload, Unload)):
+        return {}
+    return {folder_of(names[operation.adapter]): version_path(paths, operation.adapter, operation.version)}
 
 
 def first_versions(folders: Sequence[Path]) -> list[tuple[str, str]]:

@@ -44,6 +44,14 @@ class Connection:
         """Decoded JSON of a GET; raises RequestRefused where the answer is not JSON."""
         return decode(self.get(path), Any)
 
+    def has(self, path: str) -> bool:
+        """Whether there is a route at ``path``, be it for other methods than GET."""
+        try:
+            self.get(path)
+        except RequestRefused as refusal:
+            return refusal.status == http.client.METHOD_NOT_ALLOWED
+        return True
+
     def reach(self) -> None:
         """Raise UnreachableError unless something answers HTTP at the URL."""
         try:

@@ -69,7 +69,7 @@ class SglangInstallation(FolderInstallation):
 
 
 def _attach(url: str, options: ServerOptions) -> SglangServer:
-    return SglangServer(url, SglangSetup(only=options.adapters, admin=options.allow_admin))
+    return SglangServer(url, SglangSetup(only=options.adapters, admin=options.allow_admin, swaps=options.swaps))
 
 
 SGLANG = Engine(NAME, _attach, speaks_sglang, SglangInstallation, server="SGLang")

@@ -6,7 +6,7 @@ would switch prefix reuse off.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -15,7 +15,7 @@ import msgspec
 from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
 from fuzzer.servers.actions import carry_out
-from fuzzer.servers.adapter_versions import chosen, version_name, version_of, version_path
+from fuzzer.servers.adapter_versions import chosen, folder_after, folder_of, version_name, version_of, version_path
 from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import adapter_named
@@ -111,6 +111,8 @@ class SglangSetup(msgspec.Struct, frozen=True, kw_only=True):
     weights: tuple[str, ...] = ()
     """Folders of the model's weights on the server's machine, those it starts with first, for loading others."""
     admin: bool = False
+    swaps: bool = False
+    """Whether its adapters may be loaded over each other, from the folders that it tells."""
     sleeps: bool = False
     """Whether it gives back what it released; a server that was not started for it may not."""
 
@@ -135,6 +137,7 @@ class SglangServer:
             self.version = info.version
             loaded = {adapter.lora_name: adapter for adapter in info.lora_paths or []}
             self._adapters = [loaded[name] for name in chosen(list(loaded), self._setup.only)]
+            self._paths = self._setup.paths or self._told()
             self.capabilities = self._state_capabilities(info)
         except RequestRefused as refusal:
             raise UnreachableError(f"{url} answers, but not as SGLang does: {refusal.reason}") from None
@@ -174,10 +177,8 @@ class SglangServer:
                 return [Post("/flush_cache", {})]
             case Sleep():
                 return _SLEEP
-            case Reload(adapter=adapter, version=version) | Unload(adapter=adapter, version=version) if (
-                self._setup.paths
-            ):
-                name, path = self._adapters[adapter].lora_name, version_path(self._setup.paths, adapter, version)
+            case Reload(adapter=adapter, version=version) | Unload(adapter=adapter, version=version) if self._paths:
+                name, path = self._adapters[adapter].lora_name, version_path(self._paths, adapter, version)
                 unload = Post("/unload_lora_adapter", {"lora_name": name})
                 return [unload, Post("/load_lora_adapter", {"lora_name": name, "lora_path": path})]
             case ReloadWeights(version=version) if self._setup.weights:
@@ -215,7 +216,15 @@ class SglangServer:
     @property
     def use(self) -> Use:
         """Requests counted where the server was started with --enable-metrics; adapters loaded."""
-        return _SglangUse(self._connection, {adapter.lora_name for adapter in self._adapters})
+        return _SglangUse(self._connection, [adapter.lora_name for adapter in self._adapters], self._paths)
+
+    def _told(self) -> Sequence[str]:
+        """The folders that the server says its adapters came from, where it may load them again."""
+        if not self._setup.swaps:
+            return ()
+        roots = _roots(self._connection)
+        paths = [roots.get(adapter.lora_name, "") for adapter in self._adapters]
+        return paths if all(paths) else ()
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -255,8 +264,8 @@ class SglangServer:
         if not self._setup.admin:
             return []
         sleep = ["sleep"] if self._setup.sleeps else []
-        loads = ["reload"] if len(self._setup.paths) > 1 else []
-        loads += ["unload"] if self._setup.paths else []
+        loads = ["reload"] if len(self._paths) > 1 else []
+        loads += ["unload"] if self._paths else []
         loads += ["reload_weights"] if len(self._setup.weights) > 1 else []
         return ["flush", *sleep, *loads]
 
@@ -271,22 +280,31 @@ class SglangServer:
 
 
 class _SglangUse(Use):
-    """``adapters`` are the names of those that requests of ours ask for."""
+    """``adapters`` are the names of those that requests of ours ask for, ``paths`` the folders to load them from."""
 
-    def __init__(self, connection: Connection, adapters: Collection[str]) -> None:
+    def __init__(self, connection: Connection, adapters: Sequence[str], paths: Sequence[str]) -> None:
         self._connection = connection
         self._adapters = adapters
+        self._paths = paths
         self.told_by = "/metrics" if counters(connection, (_REQUESTS,)) else ""
 
     def environment(self) -> dict[str, str]:
-        """The folder that each adapter was loaded from; /server_info tells those of the start for ever."""
-        loaded = decode(self._connection.get("/v1/models"), _Models).data
-        return {f"the folder of {one.id}": one.root or "" for one in loaded if one.id in self._adapters}
+        """The folder that each adapter was loaded from."""
+        return {folder_of(name): root for name, root in _roots(self._connection).items() if name in self._adapters}
+
+    def after(self, operation: Operation) -> dict[str, str]:
+        """The folder of an adapter that is loaded again."""
+        return folder_after(operation, self._adapters, self._paths)
 
     def work(self) -> int | None:
         """Requests since the server was started."""
         count = counters(self._connection, (_REQUESTS,)).get(_REQUESTS) if self.told_by else None
         return None if count is None else int(count)
+
+
+def _roots(connection: Connection) -> dict[str, str]:
+    """Where models and adapters were loaded from; /server_info tells the folders of the start for ever."""
+    return {card.id: card.root or "" for card in decode(connection.get("/v1/models"), _Models).data}
 
 
 def speaks_sglang(connection: Connection) -> bool:

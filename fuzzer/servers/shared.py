@@ -70,10 +70,13 @@ class SharedServer:
     def perform(self, operation: Operation) -> int | None:
         """Do an operation that is no request, after a look at what it overwrites."""
         self._company.about_to(operation)
+        done = False
         try:
-            return self._server.perform(operation)
+            told = self._server.perform(operation)
+            done = True
         finally:
-            self._company.did(operation)
+            self._company.did(operation, done=done)
+        return told
 
     def action(self, operation: Operation) -> Action:
         """As the server spells it."""

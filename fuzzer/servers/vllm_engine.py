@@ -90,7 +90,7 @@ class VllmInstallation(FolderInstallation):
 
 
 def _attach(url: str, options: ServerOptions) -> VllmServer:
-    return VllmServer(url, VllmSetup(only=options.adapters, admin=options.allow_admin))
+    return VllmServer(url, VllmSetup(only=options.adapters, admin=options.allow_admin, swaps=options.swaps))
 
 
 VLLM = Engine(NAME, _attach, speaks_vllm, VllmInstallation, server="vLLM")

@@ -7,14 +7,14 @@ requests go round the prefix cache.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
 import msgspec
 
 from fuzzer.errors import UnreachableError
-from fuzzer.servers.adapter_versions import chosen, version_name, version_of, version_path
+from fuzzer.servers.adapter_versions import chosen, folder_after, folder_of, version_name, version_of, version_path
 from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
@@ -35,6 +35,7 @@ _LARGE_VOCABULARY = 20_000
 _FINISHED = "vllm:request_success_total"
 _IN_FLIGHT = "vllm:num_requests_running"
 _SAMPLED = 200
+_LOAD = "/v1/load_lora_adapter"
 _FORGET = Post("/reset_prefix_cache", {})
 _ALWAYS = ("complete", "start", "await", "join", "abort", "evict")
 _SAMPLINGS: dict[Sampling, dict[str, Any]] = {
@@ -88,6 +89,8 @@ class VllmSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what other users of the server would notice is allowed."""
     reuse: bool = True
     """Whether it is to cache at all."""
+    swaps: bool = False
+    """Whether its adapters may be loaded over each other, from the folders that it tells."""
     sleeps: bool = False
     """Whether it can be put to sleep; a server that was not started for it may not wake up again."""
 
@@ -123,11 +126,18 @@ class VllmServer(OpenAIServer):
             self.version = decode(self._connection.get("/version"), _Version).version
             models = decode(self._connection.get("/v1/models"), _Models).data
             self._base = next(model for model in models if model.parent is None)
-            self._names = chosen([model.id for model in models if model.parent is not None], self._setup.only)
+            roots = {model.id: model.root or "" for model in models if model.parent is not None}
+            self._names = chosen(list(roots), self._setup.only)
+            self._paths = self._setup.paths or self._told([roots[name] for name in self._names])
             self.probed = probed or self._probe()
             self.capabilities = self._state_capabilities()
         except (RequestRefused, StopIteration) as refusal:
             raise UnreachableError(f"{url} answers, but not as vLLM does: {refusal}") from None
+
+    def _told(self, roots: Sequence[str]) -> Sequence[str]:
+        """The folders that the server says its adapters came from, where it may and can load them again."""
+        able = self._setup.swaps and all(roots) and self._connection.has(_LOAD)
+        return roots if able else ()
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON that ``request`` is sent as."""
@@ -154,9 +164,9 @@ class VllmServer(OpenAIServer):
                 return [_FORGET]
             case Sleep():
                 return [Post("/sleep?level=1", {}), Post("/wake_up", {})]
-            case Reload(adapter=adapter, version=version) if self._setup.paths:
+            case Reload(adapter=adapter, version=version) if self._paths:
                 return [self._load(adapter, version, load_inplace=True)]
-            case Unload(adapter=adapter, version=version) if self._setup.paths:
+            case Unload(adapter=adapter, version=version) if self._paths:
                 unload = Post("/v1/unload_lora_adapter", {"lora_name": self._names[adapter]})
                 return [unload, self._load(adapter, version)]
             case ReloadWeights(version=version) if self._setup.weights:
@@ -169,11 +179,11 @@ class VllmServer(OpenAIServer):
     @property
     def use(self) -> Use:
         """Requests finished, and where model and adapters were loaded from."""
-        return _VllmUse(self._connection, {self._base.id, *self._names})
+        return _VllmUse(self._connection, self._base.id, self._names, self._paths)
 
     def _load(self, adapter: int, version: int, **how: bool) -> Post:
-        path = version_path(self._setup.paths, adapter, version)
-        return Post("/v1/load_lora_adapter", {"lora_name": self._names[adapter], "lora_path": path} | how)
+        path = version_path(self._paths, adapter, version)
+        return Post(_LOAD, {"lora_name": self._names[adapter], "lora_path": path} | how)
 
     def _model(self, request: Request) -> str:
         named = adapter_named(request)
@@ -206,8 +216,8 @@ class VllmServer(OpenAIServer):
     def _admin_operations(self) -> list[str]:
         if not self._setup.admin:
             return []
-        loads = ["reload"] if len(self._setup.paths) > 1 else []
-        loads += ["unload"] if self._setup.paths else []
+        loads = ["reload"] if len(self._paths) > 1 else []
+        loads += ["unload"] if self._paths else []
         loads += ["reload_weights"] if len(self._setup.weights) > 1 else []
         return [*self.probed.dev_operations, *loads]
 
@@ -263,17 +273,23 @@ class VllmServer(OpenAIServer):
 
 
 class _VllmUse(Use):
-    """``names`` are those of the models that requests of ours ask for."""
+    """Of what requests of ours ask for: ``base``, the model, and ``adapters``, with the folders to load them from."""
 
-    def __init__(self, connection: Connection, names: Collection[str]) -> None:
+    def __init__(self, connection: Connection, base: str, adapters: Sequence[str], paths: Sequence[str]) -> None:
         self._connection = connection
-        self._names = names
+        self._names = {base, *adapters}
+        self._adapters = adapters
+        self._paths = paths
         self.told_by = "/metrics" if counters(connection, (_IN_FLIGHT,)) else ""
 
     def environment(self) -> dict[str, str]:
         """The folder of each model and adapter."""
         models = decode(self._connection.get("/v1/models"), _Models).data
-        return {f"the folder of {model.id}": model.root or "" for model in models if model.id in self._names}
+        return {folder_of(model.id): model.root or "" for model in models if model.id in self._names}
+
+    def after(self, operation: Operation) -> dict[str, str]:
+        """The folder of an adapter that is loaded again."""
+        return folder_after(operation, self._adapters, self._paths)
 
     def work(self) -> int | None:
         """Requests that came to an end; their counter is there from the first one on."""

@@ -123,7 +123,8 @@ class Triage:
     def investigate(self, outcome: Outcome, case: Case) -> Result:
         """Reduce, explain, confirm; the live target starts afresh after anything but rounding."""
         result = Rounding() if self._is_rounding(outcome) else self._investigated(outcome, case)
-        if isinstance(result, SuspectRecord) and self._is_foreign(outcome) and not self._out_of_time():
+        foreign = isinstance(result, SuspectRecord) and self._lab.live.may_have_met_others(outcome)
+        if foreign and not self._out_of_time():
             self._lab.live.target.company.met_earlier()
             return Foreign()
         if self._lab.has_fresh and not isinstance(result, Rounding):
@@ -246,14 +247,6 @@ class Triage:
         if not self._noisy or suspect.oracle not in PAIRED or control_arm(plan, suspect.step) is not None:
             return False
         return could_be_rounding(suspect.delta, self.noise.bound())
-
-    def _is_foreign(self, outcome: Outcome) -> bool:
-        """Whether all that was wrong is a hit, on a server that others ask too: who left what was hit is unknown.
-
-        Each run goes through the vocabulary in an order of its own, and may come to where another one was.
-        """
-        hits_only = all(suspect.oracle is Oracle.ACCOUNTING for suspect in outcome.suspects)
-        return hits_only and not self._lab.live.target.ours
 
     def _is_noise(self, outcome: Outcome) -> bool:
         """Whether a difference that did not come back is no larger than its control arm's, pair by pair."""

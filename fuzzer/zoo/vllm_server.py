@@ -50,6 +50,7 @@ class VllmServer:
         routes: Routes = {
             ("POST", "/v1/completions"): self._completion,
             ("GET", "/v1/models"): self._models,
+            ("GET", "/v1/load_lora_adapter"): self._for_posts_only,
             ("POST", "/v1/load_lora_adapter"): self._load,
             ("POST", "/v1/unload_lora_adapter"): self._unload,
             ("POST", "/reset_prefix_cache"): self._reset,
@@ -98,6 +99,9 @@ class VllmServer:
         if resolved is None:
             raise Refused(404, f"The model `{body.model}` does not exist.")
         return Request(tuple(tokens), body.max_tokens, *resolved, sampling=body.sampling())
+
+    async def _for_posts_only(self, _: HttpRequest) -> Reply:
+        raise Refused(405, "Method Not Allowed")
 
     async def _models(self, _: HttpRequest) -> Reply:
         cards = [{"id": BASE_MODEL, "object": "model", "root": self._adapters.weights, "max_model_len": self._context}]

@@ -86,12 +86,17 @@ def test_a_server_that_runs_already_has_the_bug(tmp_path: Path) -> None:
 
 
 def test_a_second_server_as_the_reference(tmp_path: Path) -> None:
-    with llama_server() as server, llama_server("--cache-ram", "0") as other:
+    with llama_server() as server, llama_server("--cache-ram", "0") as other, llama_server() as another:
         servers = ("--target", server.url, "--reference", other.url)
         run = stalefuzz("run", "-x", *servers, "--seed", "2", folder=tmp_path)
         assert run.status == 1, run.said
-        assert run.record["reference"]["mode"] == "url"
-        assert run.record["reference"]["url"] == other.url
+        paired = run.record
+        assert paired["reference"]["mode"] == "url"
+        assert paired["reference"]["url"] == other.url
+        alone = stalefuzz("run", "-x", "--target", another.url, "--seed", "2", folder=tmp_path).record
+        assert [finding["id"] for finding in alone["findings"]] == [finding["id"] for finding in paired["findings"]]
+        hidden = "state that is inherited without reuse"
+        assert [hidden in record["not_exercised"] for record in (alone, paired)] == [True, False]
 
 
 def test_a_reference_that_is_another_model(tmp_path: Path) -> None:

@@ -70,6 +70,27 @@ def test_a_reloaded_adapter_answers_with_the_blocks_of_the_old_one(tmp_path: Pat
     assert {"setting": "a fresh cache_salt", "clean": True} in finding["mitigations"]
 
 
+def test_one_server_shows_the_reload_too(tmp_path: Path) -> None:
+    """vllm#42125 where there is no second server: the bypass computes under the weights that were loaded last."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in vllm_with_the_reload_bug().items():
+            patch.setenv(name, value)
+        installation = VllmInstallation(ServerOptions(launch="vllm"), True)
+    with installation.target() as process, httpx.Client(base_url=process.url) as client:
+        before = client.get("/v1/models").json()["data"]
+        words = ("--target", process.url, "--engine", "vllm", "--allow-admin", "--scenario", "adapter-reload")
+        run = stalefuzz("run", "-x", *words, "--seed", "1", *TIME, folder=tmp_path, patience_s=PATIENCE_S)
+        after = client.get("/v1/models").json()["data"]
+    assert run.status == 1, run.said
+    assert run.record["reference"]["mode"] == "bypass"
+    (finding,) = run.record["findings"]
+    assert [operation["op"] for operation in finding["plan"]] == ["complete", "reload", "complete"]
+    assert finding["reproduced"] == {"k": 5, "n": 5}
+    assert finding["id"] == json.loads((TROPHIES / "vllm-42125.json").read_text())["id"]
+    assert run.record["others"]["changes"] == {}
+    assert [card["root"] for card in after] == [card["root"] for card in before]
+
+
 def test_a_plain_model_without_adapters_is_clean(tmp_path: Path) -> None:
     words = ("--launch", "vllm", "--adapter", "none", "--scenario", "plain", "--max-steps", "150", "--seed", "1", *TIME)
     run = stalefuzz("run", *words, folder=tmp_path, patience_s=PATIENCE_S, env=vllm())

@@ -147,3 +147,15 @@ def test_what_we_set_ourselves_is_nobody_else(told: list[Sighting]) -> None:
     company.did(ours)
     assert not company.look()
     assert not told
+
+
+@pytest.mark.parametrize("in_part", [False, True])
+def test_what_the_server_refused_to_set_is_nobody_else(told: list[Sighting], in_part: bool) -> None:
+    use = Turned()
+    company = watching(use, told)
+    operation = SetScales((AdapterScale(0, 0.5),))
+    company.about_to(operation)
+    use.scale = "0.5" if in_part else use.scale
+    company.did(operation, done=False)
+    assert not company.look()
+    assert told == []

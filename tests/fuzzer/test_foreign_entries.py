@@ -38,7 +38,7 @@ def test_a_prompt_that_an_earlier_run_asked() -> None:
         begin_at(live, 500)
         assert live.run(PLAN).suspects == []
         begin_at(live, 500)
-        outcome = live.run(PLAN)
+        outcome = live.begin(PLAN).outcome()
         assert [suspect.oracle for suspect in outcome.suspects] == [Oracle.ACCOUNTING]
         begin_at(live, 700)
         lab = laboratory(rig, live, pool, stack)
@@ -48,3 +48,8 @@ def test_a_prompt_that_an_earlier_run_asked() -> None:
         others = rig.others_record()
         assert others is not None
         assert others.earlier == 1
+        begin_at(live, 500)
+        assert live.run(PLAN).suspects == []
+        others = rig.others_record()
+        assert others is not None
+        assert others.earlier == 2

@@ -6,10 +6,11 @@ import msgspec
 import pytest
 from making import answer, position, step, trace
 
+from oracles.accounting import hits_from_outside
 from oracles.bands import Deltas
 from oracles.judgement import Oracle, judge, legal_differences, near_tie
 from oracles.noise import CAP, ENOUGH, FEW, LEAST, SAFETY, Noise, Situation, Tail, measured, tail_of
-from oracles.observations import Failure, Observation, Span, Trace
+from oracles.observations import Failure, Observation, Span, Step, Trace
 
 
 def legal(tail: Tail, *deltas: float, beside: bool = False) -> list[tuple[Situation, Deltas]]:
@@ -209,3 +210,14 @@ def test_tokens_chosen_in_a_way_of_their_own_are_held_to_the_reference_where_not
     biased = Trace([msgspec.structs.replace(ours.steps[0], sampling=sampling)])
     assert [one.oracle for one in judge(biased, theirs, TIGHT)] == ([Oracle.TOKENS] if suspect else [])
     assert judge(biased, theirs, measured(legal(Tail.COLD, 0.1))) == []
+
+
+def test_a_hit_on_what_no_request_of_the_plan_asked_comes_from_outside() -> None:
+    def asked(prompt: tuple[int, ...], reused: int, at: int) -> Step:
+        spoken = answer(position(7, GOOD), reused=reused, computed=len(prompt) - reused)
+        return msgspec.structs.replace(step(spoken, prompt=prompt), span=Span(at, at, at + 1))
+
+    first, grown = asked((9, 1, 2, 3), 0, 0), asked((9, 1, 2, 3, 7, 5), 5, 2)
+    assert hits_from_outside(Trace([first, grown])) == []
+    assert hits_from_outside(Trace([first, asked((9, 1, 2, 8, 8, 8), 4, 2)])) == [1]
+    assert hits_from_outside(Trace([asked((9, 1, 2, 3), 1, 0), grown])) == [0]

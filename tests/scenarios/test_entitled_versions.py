@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.entitlement import changed_versions, entitlements
+from scenarios.entitlement import changed_versions, entitlements, overwritten
 from scenarios.environment import AdapterScale
 from scenarios.operations import Complete, Operation, Reload, ReloadWeights, Restart, Restore, Save, Sleep, Unload
 from scenarios.plans import Plan
@@ -23,6 +23,15 @@ def test_unloading_brings_back_the_first_weights() -> None:
     assert versions(plan) == [0, 1, 0]
     assert changed_versions(plan) == []
     assert changed_versions(Plan(plan.operations[:3])) == [Reload(0, 0)]
+
+
+def test_what_a_plan_loads_over_is_overwritten() -> None:
+    other = Complete(prompt=Prompt(0), scales=(AdapterScale(1, 1.0),))
+    off = Complete(prompt=Prompt(0), scales=(AdapterScale(0, 0.0),))
+    plan = Plan((ASK, other, off, Reload(0, 1), ASK))
+    assert overwritten(plan) == [True, False, False, False, False]
+    assert overwritten(Plan((*plan.operations, Reload(0, 0), ASK))) == [False, False, False, False, True, False, False]
+    assert overwritten(Plan((ASK, ReloadWeights(1), ASK))) == [True, False, False]
 
 
 def test_first_weights_come_back_in_the_way_that_others_were_loaded() -> None:
