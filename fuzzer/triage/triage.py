@@ -123,8 +123,7 @@ class Triage:
     def investigate(self, outcome: Outcome, case: Case) -> Result:
         """Reduce, explain, confirm; the live target starts afresh after anything but rounding."""
         result = Rounding() if self._is_rounding(outcome) else self._investigated(outcome, case)
-        foreign = isinstance(result, SuspectRecord) and self._lab.live.may_have_met_others(outcome)
-        if foreign and not self._out_of_time():
+        if isinstance(result, SuspectRecord) and self._is_foreign(outcome) and not self._out_of_time():
             self._lab.live.target.company.met_earlier()
             return Foreign()
         if self._lab.has_fresh and not isinstance(result, Rounding):
@@ -247,6 +246,12 @@ class Triage:
         if not self._noisy or suspect.oracle not in PAIRED or control_arm(plan, suspect.step) is not None:
             return False
         return could_be_rounding(suspect.delta, self.noise.bound())
+
+    def _is_foreign(self, outcome: Outcome) -> bool:
+        """Whether what did not come back is a hit, on a server that others ask too: who left what was hit is unknown."""
+        hits_only = all(suspect.oracle is Oracle.ACCOUNTING for suspect in outcome.suspects)
+        live = self._lab.live
+        return (hits_only and not live.target.ours) or live.may_have_met_others(outcome)
 
     def _is_noise(self, outcome: Outcome) -> bool:
         """Whether a difference that did not come back is no larger than its control arm's, pair by pair."""
