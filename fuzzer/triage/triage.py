@@ -248,7 +248,7 @@ class Triage:
         return could_be_rounding(suspect.delta, self.noise.bound())
 
     def _is_foreign(self, outcome: Outcome) -> bool:
-        """Whether what did not come back is a hit, on a server that others ask too: who left what was hit is unknown."""
+        """Whether what did not come back is a hit on a server that others ask too: who left what was hit is unknown."""
         hits_only = all(suspect.oracle is Oracle.ACCOUNTING for suspect in outcome.suspects)
         live = self._lab.live
         return (hits_only and not live.target.ours) or live.may_have_met_others(outcome)
