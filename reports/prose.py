@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from oracles.divergence import MOST, JensenShannon
 from oracles.evidence import Arm
@@ -269,6 +269,14 @@ def loss_in_words(lost: LostReuse) -> str:
         f"Step {lost.step} computed again what it could have reused, up to {counted(lost.tokens, 'prompt token')}: "
         f"{why}{times}.{settings}"
     )
+
+
+def by_reason(not_exercised: Mapping[str, str]) -> dict[str, list[str]]:
+    """What was not exercised, by why."""
+    reasons: dict[str, list[str]] = {}
+    for what, why in not_exercised.items():
+        reasons.setdefault(why, []).append(what)
+    return reasons
 
 
 def others_in_words(record: RunRecord) -> list[str]:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from reports.escaping import code_block, markdown
-from reports.prose import compared, loss_in_words, others_in_words, paragraph, until_fixed, verdict_line
+from reports.prose import by_reason, compared, loss_in_words, others_in_words, paragraph, until_fixed, verdict_line
 from reports.record import FindingRecord, LostReuse, RunRecord
 
 _MOST_FINDINGS = 20
@@ -77,7 +77,8 @@ def _lost(lost: LostReuse) -> str:
 
 
 def _not_exercised(record: RunRecord) -> str:
-    rows = [f"- {markdown(what)}: {markdown(why)}" for what, why in record.not_exercised.items()]
+    grouped = by_reason(record.not_exercised).items()
+    rows = [f"- {', '.join(markdown(one) for one in what)}: {markdown(why)}" for why, what in grouped]
     return "\n".join(["Not exercised:", "", *rows])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console, RenderableType
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from reports import events
 from reports.escaping import printable
-from reports.prose import counted, others_in_words
+from reports.prose import by_reason, counted, others_in_words
 from reports.record import FindingRecord, RoundingRecord, RunRecord, SuspectRecord, TargetRecord
 
 
@@ -173,14 +173,6 @@ def summary_block(record: RunRecord, out: Path) -> Text:
     text.append(f"  {out / 'report.html'}\n")
     text.append(f"  seed {record.seed}; {out / 'run.json'}")
     return text
-
-
-def by_reason(not_exercised: Mapping[str, str]) -> dict[str, list[str]]:
-    """What was not exercised, by why."""
-    reasons: dict[str, list[str]] = {}
-    for what, why in not_exercised.items():
-        reasons.setdefault(why, []).append(what)
-    return reasons
 
 
 def rounding_in_words(rounding: RoundingRecord) -> str:

@@ -14,7 +14,8 @@ from fuzzer.rig import Rig
 from fuzzer.unseen import beside_itself
 from reports.console import console
 from reports.events import Probed
-from reports.terminal import by_reason, probe_block
+from reports.prose import by_reason
+from reports.terminal import probe_block
 from scenarios.library.catalogue import SCENARIOS
 
 
