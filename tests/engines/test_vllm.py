@@ -70,6 +70,11 @@ def test_a_reloaded_adapter_answers_with_the_blocks_of_the_old_one(tmp_path: Pat
     assert {"setting": "a fresh cache_salt", "clean": True} in finding["mitigations"]
 
 
+def folders(client: httpx.Client) -> dict[str, str]:
+    """Where each adapter was loaded from."""
+    return {card["id"]: card["root"] for card in client.get("/v1/models").json()["data"] if card["parent"]}
+
+
 def test_one_server_shows_the_reload_too(tmp_path: Path) -> None:
     """vllm#42125 where there is no second server: the bypass computes under the weights that were loaded last."""
     with pytest.MonkeyPatch.context() as patch:
@@ -77,10 +82,10 @@ def test_one_server_shows_the_reload_too(tmp_path: Path) -> None:
             patch.setenv(name, value)
         installation = VllmInstallation(ServerOptions(launch="vllm"), True)
     with installation.target() as process, httpx.Client(base_url=process.url) as client:
-        before = client.get("/v1/models").json()["data"]
+        before = folders(client)
         words = ("--target", process.url, "--engine", "vllm", "--allow-admin", "--scenario", "adapter-reload")
         run = stalefuzz("run", "-x", *words, "--seed", "1", *TIME, folder=tmp_path, patience_s=PATIENCE_S)
-        after = client.get("/v1/models").json()["data"]
+        after = folders(client)
     assert run.status == 1, run.said
     assert run.record["reference"]["mode"] == "bypass"
     (finding,) = run.record["findings"]
@@ -88,7 +93,8 @@ def test_one_server_shows_the_reload_too(tmp_path: Path) -> None:
     assert finding["reproduced"] == {"k": 5, "n": 5}
     assert finding["id"] == json.loads((TROPHIES / "vllm-42125.json").read_text())["id"]
     assert run.record["others"]["changes"] == {}
-    assert [card["root"] for card in after] == [card["root"] for card in before]
+    assert after == before
+    assert len(after) == 2
 
 
 def test_a_plain_model_without_adapters_is_clean(tmp_path: Path) -> None:
@@ -156,9 +162,9 @@ def test_requests_of_others_are_counted(vllm_url: str, tmp_path: Path) -> None:
 
 def test_adapters_that_others_reload_are_no_bug_of_the_server(vllm_url: str, tmp_path: Path) -> None:
     with httpx.Client(base_url=vllm_url) as client:
-        folders = [card["root"] for card in client.get("/v1/models").json()["data"] if card["parent"]]
+        paths = list(folders(client).values())
     shared = SharedTarget(vllm_url, "vllm", TIME[1], PATIENCE_S)
-    shared.blames_nothing_on_reloads(lambda client, number: reloads(client, folders[number % 2]), tmp_path)
+    shared.blames_nothing_on_reloads(lambda client, number: reloads(client, paths[number % 2]), tmp_path)
 
 
 def test_findings_of_llama_server_are_replayed(tmp_path: Path) -> None:
