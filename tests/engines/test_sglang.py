@@ -72,6 +72,23 @@ def test_requests_of_others_are_counted(sglang_url: str, tmp_path: Path) -> None
     SharedTarget(sglang_url, "sglang", TIME[1], PATIENCE_S).counts_requests_of_others(completes, tmp_path)
 
 
+def test_adapters_loaded_over_each_other_are_given_back_and_no_bug(sglang_url: str, tmp_path: Path) -> None:
+    """One server, which is its own reference: under a fresh key it computes with the weights that were loaded last."""
+    words = ("--target", sglang_url, "--engine", "sglang", "--allow-admin", "--scenario", "adapter-reload")
+    with httpx.Client(base_url=sglang_url) as client:
+        before = client.get("/v1/models").json()["data"]
+        run = stalefuzz(
+            "run", *words, "--max-steps", "100", "--seed", "1", *TIME, folder=tmp_path, patience_s=PATIENCE_S
+        )
+        after = client.get("/v1/models").json()["data"]
+    assert run.status == 0, run.said
+    assert run.record["reference"]["mode"] == "bypass"
+    assert run.record["reuse"]["hits"] > 5
+    assert run.record["exercised"]["reload"] > 1
+    assert run.record["others"]["changes"] == {}
+    assert {card["id"]: card["root"] for card in after} == {card["id"]: card["root"] for card in before}
+
+
 def test_adapters_that_others_reload_are_no_bug_of_the_server(sglang_url: str, tmp_path: Path) -> None:
     with httpx.Client(base_url=sglang_url) as client:
         folders = [adapter["lora_path"] for adapter in client.get("/server_info").json()["lora_paths"]]
