@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from installed import sglang
+from launched_engine import sleeps_and_loads_other_weights
 from running import stalefuzz
 from shared_target import SharedTarget
 
@@ -60,12 +61,7 @@ def test_a_plain_model_without_adapters_is_clean(tmp_path: Path) -> None:
 
 
 def test_sleeps_and_other_weights_between_requests_are_clean(tmp_path: Path) -> None:
-    scenarios = ("--scenario", "weights-reload", "--scenario", "sleeping")
-    words = ("--launch", "sglang", *scenarios, "--max-steps", "120", "--seed", "1", *TIME)
-    run = stalefuzz("run", *words, folder=tmp_path, patience_s=PATIENCE_S, env=sglang())
-    assert run.status == 0, run.said
-    assert run.record["reuse"]["hits"] > 5
-    assert min(run.record["exercised"][kind] for kind in ("reload_weights", "sleep")) > 5
+    sleeps_and_loads_other_weights("sglang", sglang(), tmp_path, PATIENCE_S)
 
 
 def test_requests_of_others_are_counted(sglang_url: str, tmp_path: Path) -> None:

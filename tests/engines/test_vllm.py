@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from installed import vllm, vllm_with_the_reload_bug
+from launched_engine import sleeps_and_loads_other_weights
 from running import stalefuzz
 from shared_target import SharedTarget, completes, reloads
 
@@ -115,12 +116,7 @@ def test_a_hybrid_is_clean(tmp_path: Path) -> None:
 
 
 def test_sleeps_and_other_weights_between_requests_are_clean(tmp_path: Path) -> None:
-    scenarios = ("--scenario", "weights-reload", "--scenario", "sleeping")
-    words = ("--launch", "vllm", *scenarios, "--max-steps", "120", "--seed", "1", *TIME)
-    run = stalefuzz("run", *words, folder=tmp_path, patience_s=PATIENCE_S, env=vllm())
-    assert run.status == 0, run.said
-    assert run.record["reuse"]["hits"] > 5
-    assert min(run.record["exercised"][kind] for kind in ("reload_weights", "sleep")) > 5
+    sleeps_and_loads_other_weights("vllm", vllm(), tmp_path, PATIENCE_S)
 
 
 @pytest.mark.parametrize("adapters", [(), ("--adapter", "a", "--adapter", "b")])
