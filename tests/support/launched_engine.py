@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from running import stalefuzz
 
 
-def sleeps_and_loads_other_weights(engine: str, env: Mapping[str, str], folder: Path, patience_s: float) -> None:
+def sleeps_and_loads_other_weights(engine: str, env: dict[str, str], folder: Path, patience_s: float) -> None:
     """A sound server, put to sleep and given other weights between requests, is clean and reuses something."""
     scenarios = ("--scenario", "weights-reload", "--scenario", "sleeping")
     words = ("--launch", engine, *scenarios, "--max-steps", "120", "--seed", "1", "--time", "1800s")
