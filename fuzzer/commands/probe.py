@@ -48,7 +48,7 @@ def probe_command(options: ServerOptions) -> Exit:
         if calibration.silent_adapters:
             screen.print(f"  note       {in_words(calibration.silent_adapters)} by accounting only", highlight=False)
         for why, what in by_reason(beside_itself(rig.reference_record().mode, capabilities)).items():
-            screen.print(f"  cannot see {', '.join(what)}: {why}", highlight=False)
+            screen.print(f"  cannot see {', '.join(what)}: {why}", highlight=False, soft_wrap=True)
         for scenario in SCENARIOS:
             lacks = scenario.missing(capabilities)
             if lacks is not None:

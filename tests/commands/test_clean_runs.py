@@ -106,6 +106,14 @@ def test_a_reference_that_is_another_model(tmp_path: Path) -> None:
         assert "not the same model" in run.stdout
 
 
+def test_probe_tells_what_a_server_by_itself_cannot_show(tmp_path: Path) -> None:
+    with llama_server() as server:
+        probe = stalefuzz("probe", "--target", server.url, folder=tmp_path)
+    assert probe.status == 0, probe.said
+    (line,) = [line for line in probe.stdout.splitlines() if line.startswith("  cannot see ")]
+    assert "state that is inherited without reuse: the target is its own reference, so both" in line
+
+
 def test_probe_tells_what_a_run_could_see(tmp_path: Path) -> None:
     probe = stalefuzz("probe", folder=tmp_path)
     assert probe.status == 0, probe.said
