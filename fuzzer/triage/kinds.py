@@ -110,6 +110,8 @@ def _where(necessary: tuple[Element, ...], reused: int | None) -> str:
     ):
         if element in necessary:
             return words
+    if not reused and Element.OVERLAP in necessary:
+        return "a request beside it or of a recycled slot, without a cache hit"
     if not reused:
         return "a recycled slot, without a cache hit"
     if Element.REQUEST_BETWEEN in necessary or Element.EVICT in necessary:

@@ -39,6 +39,11 @@ def test_an_aborted_request_that_leaves_state_without_a_hit_publishes_nothing() 
     assert kind_of(Oracle.LOGPROBS, (Element.ABORT, Element.OVERLAP), 0) is Kind.INHERITED_STATE
 
 
+def test_what_needs_no_hit_but_company_may_be_the_neighbours() -> None:
+    assert "of a request beside it or of a recycled slot" in title_of(Oracle.LOGPROBS, (Element.OVERLAP,), 0)
+    assert "of a recycled slot" in title_of(Oracle.LOGPROBS, (Element.REQUEST_BEFORE,), 0)
+
+
 def test_weights_that_stay_under_a_name_are_no_odd_spelling() -> None:
     assert kind_of(Oracle.METAMORPHIC, (Element.UNLOAD,), 0) is Kind.KEY_OMITS_VERSION
     assert "unloaded" in title_of(Oracle.METAMORPHIC, (Element.UNLOAD,), 0)
