@@ -35,6 +35,7 @@ ELSEWHERE = {
     "mlx-lm-1494": ("mlx-lm", "STALEFUZZ_MLX_PYTHON"),
     "sglang-24638": ("sglang", "STALEFUZZ_SGLANG_PYTHON"),
     "vllm-42125": ("vllm", "STALEFUZZ_VLLM_PYTHON"),
+    "vllm-48421": ("vllm", "STALEFUZZ_VLLM_PYTHON"),
 }
 """Findings in engines that are not installed with us, and the variable that names their Python."""
 

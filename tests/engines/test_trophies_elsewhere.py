@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from installed import mlx, sglang, vllm_with_the_reload_bug
+from installed import mlx, sglang, vllm, vllm_with_the_reload_bug
 from running import stalefuzz
 
 TROPHIES = Path(__file__).parents[2] / ".github" / "trophies"
@@ -18,6 +18,7 @@ PATIENCE_S = 2400.0
     [
         pytest.param("mlx-lm-1494", "mlx-lm", mlx, marks=pytest.mark.mlx),
         pytest.param("vllm-42125", "vllm", vllm_with_the_reload_bug, marks=pytest.mark.vllm),
+        pytest.param("vllm-48421", "vllm", vllm, marks=pytest.mark.vllm),
         pytest.param("sglang-24638", "sglang", sglang, marks=pytest.mark.sglang),
     ],
 )
