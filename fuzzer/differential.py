@@ -125,29 +125,18 @@ class Differential:
     def _side_by_side(self, plan: Plan, roots: Roots, *, reuse: bool) -> tuple[Trace, Future[Trace]]:
         target = self.target
         asked = asked_by(plan, roots, target.server)
-        leg = self._pool.submit(self.reference.run, asked) if asked is not None else None
+        leg = self.ask_reference(asked) if asked is not None else None
         ours = run_plan(target.server, plan, roots, reuse=reuse, restart=target.restarted_in_place)
-        return ours, leg or self._pool.submit(self.reference.run, asked_in(ours))
+        return ours, leg or self.ask_reference(asked_in(ours))
 
     def _in_turn(self, plan: Plan, roots: Roots, *, reuse: bool) -> tuple[Trace, Future[Trace]]:
         target, legs = self.target, list[Future[Trace]]()
 
-        def ask(asked: Sequence[Asked | None]) -> None:
-            legs.append(self._pool.submit(self.reference.run, asked))
-            # On one and the same server, the next plan must not meet the reference's requests half-way.
-            wait(legs)
+        def ask(trace: Trace) -> None:
+            legs.append(self.ask_reference(asked_still(plan, trace)))
 
-        ours = run_plan(
-            target.server,
-            plan,
-            roots,
-            reuse=reuse,
-            restart=target.restarted_in_place,
-            ended=lambda trace: ask(asked_still(plan, trace)),
-        )
-        if not legs:
-            ask(asked_in(ours))
-        return ours, legs[0]
+        ours = run_plan(target.server, plan, roots, reuse=reuse, restart=target.restarted_in_place, ended=ask)
+        return ours, legs[0] if legs else self.ask_reference(asked_in(ours))
 
     def _without_lost(self, ours: Trace) -> Trace:
         """The trace, with what became of the server where it was lost on the way."""
@@ -185,11 +174,12 @@ class Differential:
         On a server of the user's, a prompt may meet what somebody else, or an earlier run, had left of it: what reuses
         more than its plan ever asked is run again on other roots, and is the server's own only where that comes back.
         """
-        outcome, met = self.begin(plan, reuse=reuse).outcome(), 0
-        while met < _MEETINGS and self.may_have_met_others(outcome):
-            outcome, met = self.begin(plan, reuse=reuse).outcome(), met + 1
-        if met and not self.may_have_met_others(outcome):
-            self.target.company.met_earlier()
+        for met in range(_MEETINGS + 1):
+            outcome = self.begin(plan, reuse=reuse).outcome()
+            if not self.may_have_met_others(outcome):
+                if met:
+                    self.target.company.met_earlier()
+                break
         return outcome
 
     def may_have_met_others(self, outcome: Outcome) -> bool:
@@ -214,13 +204,11 @@ class Differential:
             return theirs
         return self._pool.submit(self.reference.along, ours, theirs, self.noise).result()
 
-    def ask_reference(self, asked: Sequence[Asked]) -> Future[Trace]:
-        """Answers of the reference to requests that the target is not asked, to be waited for.
-
-        Those of a target that is its own reference are there at once.
-        """
+    def ask_reference(self, asked: Sequence[Asked | None]) -> Future[Trace]:
+        """Answers of the reference, to be waited for; those of a target that is its own reference are there at once."""
         leg = self._pool.submit(self.reference.run, asked)
         if self.reference.mode is ReferenceMode.BYPASS:
+            # On one and the same server, the next plan must not meet the reference's requests half-way.
             wait((leg,))
         return leg
 

@@ -7,10 +7,8 @@ from pathlib import Path
 import msgspec
 
 from fuzzer.calibration import Numerics
+from fuzzer.reference import ReferenceMode
 from fuzzer.servers.profiles import Profile
-
-BYPASS = "bypass"
-"""The reference that is the target itself."""
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,9 +40,14 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """A folder with another xllamacpp wheel than the installed one; the benchmark's, no flag sets it."""
 
     @property
+    def second_url(self) -> str | None:
+        """The server that is the reference of a ``--target``; None where that is its own."""
+        return None if self.reference == ReferenceMode.BYPASS else self.reference
+
+    @property
     def swaps(self) -> bool:
         """Whether adapters of a ``--target`` are loaded over each other: a second server would not know of it."""
-        return self.allow_admin and self.reference in (None, BYPASS)
+        return self.allow_admin and self.second_url is None
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):

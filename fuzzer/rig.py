@@ -15,7 +15,7 @@ from fuzzer.calibration import Numerics
 from fuzzer.company import Company, Sighting
 from fuzzer.errors import UsageError
 from fuzzer.identity import digest_of
-from fuzzer.options import BYPASS, ServerOptions
+from fuzzer.options import ServerOptions
 from fuzzer.reference import Reference, ReferenceMode
 from fuzzer.servers.access import Access, key_in_environment, permit
 from fuzzer.servers.engine import Engine, Installation
@@ -216,9 +216,9 @@ class Rig:
 
     def _attach_reference(self, engine: Engine, watched: Callable[[str], Server]) -> Reference:
         assert self._target is not None
-        asked = self._options.reference
-        if asked not in (None, BYPASS):
-            return Reference(engine.attach(str(asked), self._options), ReferenceMode.URL)
+        second = self._options.second_url
+        if second is not None:
+            return Reference(engine.attach(second, self._options), ReferenceMode.URL)
         if not self._target.server.capabilities.bypass:
             raise UsageError(
                 f"{engine.name} at {self._options.target} has no way to skip its cache for one request, so it cannot "
@@ -271,8 +271,8 @@ def _check(options: ServerOptions) -> None:
 
 def _check_attached(options: ServerOptions) -> None:
     _check_url("--target", str(options.target))
-    if options.reference not in (None, BYPASS):
-        _check_url("--reference", str(options.reference))
+    if options.second_url is not None:
+        _check_url("--reference", options.second_url)
     if options.ca_file is not None and not options.ca_file.is_file():
         raise UsageError(f"--ca-file {options.ca_file}: there is no such file")
     for flag, value in (("--launch", options.launch), ("--binary", options.binary), ("--model", options.model)):
@@ -288,8 +288,8 @@ def _permit(options: ServerOptions) -> None:
         return
     access = Access(key_in_environment(), options.ca_file, options.rate, options.max_inflight, _TRIES)
     permit(options.target, access)
-    if options.reference not in (None, BYPASS):
-        permit(str(options.reference), access)
+    if options.second_url is not None:
+        permit(options.second_url, access)
 
 
 def _check_url(flag: str, url: str) -> None:

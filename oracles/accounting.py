@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oracles.observations import Observation, Span, Step, Trace
+from oracles.observations import Observation, Step, Trace
 from scenarios.prompts import common_prefix
 
 
@@ -21,25 +21,24 @@ def reusable(trace: Trace, at: int) -> int | None:
     mine = trace.steps[at]
     if mine.span is None or mine.environment is None:
         return None
-    lenders = (step for step in _sent_before_the_end_of(mine.span, at, trace) if _may_lend(step, mine))
+    lenders = (step for step in _sent_before_the_end_of(at, trace) if _may_lend(step, mine))
     return max((shared_with(mine, step) for step in lenders), default=0)
 
 
 def hits_from_outside(trace: Trace) -> list[int]:
     """Steps that reused more than any request of the trace could have left, lawfully or not."""
-    return [at for at, step in enumerate(trace.steps) if step.span is not None and _beyond(step, step.span, at, trace)]
+    return [at for at, step in enumerate(trace.steps) if step.span is not None and _beyond(step, at, trace)]
 
 
-def _beyond(mine: Step, span: Span, at: int, trace: Trace) -> bool:
+def _beyond(mine: Step, at: int, trace: Trace) -> bool:
     reused = mine.observation.reused if mine.observation is not None else None
-    return (reused or 0) > max(
-        (shared_with(mine, step) for step in _sent_before_the_end_of(span, at, trace)), default=0
-    )
+    return (reused or 0) > max((shared_with(mine, step) for step in _sent_before_the_end_of(at, trace)), default=0)
 
 
-def _sent_before_the_end_of(span: Span, at: int, trace: Trace) -> Iterator[Step]:
+def _sent_before_the_end_of(at: int, trace: Trace) -> Iterator[Step]:
+    mine = trace.steps[at].span
     for other, step in enumerate(trace.steps):
-        if other != at and step.span is not None and step.span.sent < span.ended:
+        if mine is not None and other != at and step.span is not None and step.span.sent < mine.ended:
             yield step
 
 

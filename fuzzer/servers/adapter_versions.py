@@ -60,6 +60,14 @@ def folder_after(operation: Operation, names: Sequence[str], paths: Sequence[str
     return {folder_of(names[operation.adapter]): version_path(paths, operation.adapter, operation.version)}
 
 
+def loads(paths: Sequence[str], weights: Sequence[str]) -> list[str]:
+    """Kinds of operations for which there are folders: ``paths`` of adapters, and of the model's ``weights``."""
+    kinds = ["reload"] if len(paths) > 1 else []
+    kinds += ["unload"] if paths else []
+    kinds += ["reload_weights"] if len(weights) > 1 else []
+    return kinds
+
+
 def first_versions(folders: Sequence[Path]) -> list[tuple[str, str]]:
     """Name and folder of each adapter of a target."""
     return [(adapter_letter(adapter), str(path)) for adapter, path in enumerate(folders)]

@@ -15,7 +15,15 @@ import msgspec
 from fuzzer.errors import UnreachableError
 from fuzzer.servers import sse
 from fuzzer.servers.actions import carry_out
-from fuzzer.servers.adapter_versions import chosen, folder_after, folder_of, version_name, version_of, version_path
+from fuzzer.servers.adapter_versions import (
+    chosen,
+    folder_after,
+    folder_of,
+    loads,
+    version_name,
+    version_of,
+    version_path,
+)
 from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import adapter_named
@@ -264,10 +272,7 @@ class SglangServer:
         if not self._setup.admin:
             return []
         sleep = ["sleep"] if self._setup.sleeps else []
-        loads = ["reload"] if len(self._paths) > 1 else []
-        loads += ["unload"] if self._paths else []
-        loads += ["reload_weights"] if len(self._setup.weights) > 1 else []
-        return ["flush", *sleep, *loads]
+        return ["flush", *sleep, *loads(self._paths, self._setup.weights)]
 
     def _space(self) -> TokenSpace:
         vocabulary = self._setup.vocabulary

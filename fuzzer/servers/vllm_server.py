@@ -14,7 +14,15 @@ from typing import Any
 import msgspec
 
 from fuzzer.errors import UnreachableError
-from fuzzer.servers.adapter_versions import chosen, folder_after, folder_of, version_name, version_of, version_path
+from fuzzer.servers.adapter_versions import (
+    chosen,
+    folder_after,
+    folder_of,
+    loads,
+    version_name,
+    version_of,
+    version_path,
+)
 from fuzzer.servers.http import Connection, decode, kept_if_usable
 from fuzzer.servers.metrics import counters
 from fuzzer.servers.openai_server import OpenAIServer, adapter_named
@@ -216,10 +224,7 @@ class VllmServer(OpenAIServer):
     def _admin_operations(self) -> list[str]:
         if not self._setup.admin:
             return []
-        loads = ["reload"] if len(self._paths) > 1 else []
-        loads += ["unload"] if self._paths else []
-        loads += ["reload_weights"] if len(self._setup.weights) > 1 else []
-        return [*self.probed.dev_operations, *loads]
+        return [*self.probed.dev_operations, *loads(self._paths, self._setup.weights)]
 
     def _probe(self) -> Probed:
         space = self._space()

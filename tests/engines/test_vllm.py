@@ -11,7 +11,7 @@ import pytest
 from installed import vllm, vllm_with_the_reload_bug
 from launched_engine import sleeps_and_loads_other_weights
 from running import stalefuzz
-from shared_target import SharedTarget, completes, reloads
+from shared_target import SharedTarget, completes, folders, reloads
 
 from fuzzer.models.hf_folders import hf_folders
 from fuzzer.models.hf_tiny import AdapterLayout
@@ -72,11 +72,6 @@ def test_a_reloaded_adapter_answers_with_the_blocks_of_the_old_one(tmp_path: Pat
     assert finding["reuse_witnessed"]
     assert finding["max_abs_logprob_delta"] > 1
     assert {"setting": "a fresh cache_salt", "clean": True} in finding["mitigations"]
-
-
-def folders(client: httpx.Client) -> dict[str, str]:
-    """Where each adapter was loaded from."""
-    return {card["id"]: card["root"] for card in client.get("/v1/models").json()["data"] if card["parent"]}
 
 
 def test_one_server_shows_the_reload_too(tmp_path: Path) -> None:

@@ -54,6 +54,11 @@ def completes(client: httpx.Client, number: int) -> httpx.Response:
     return client.post("/v1/completions", json={"model": "base", "prompt": prompt, "max_tokens": 1, "temperature": 0})
 
 
+def folders(client: httpx.Client) -> dict[str, str]:
+    """Where each adapter was loaded from, in vLLM's format."""
+    return {card["id"]: card["root"] for card in client.get("/v1/models").json()["data"] if card.get("parent")}
+
+
 def reloads(client: httpx.Client, path: str) -> httpx.Response:
     """Adapter a loaded again in place from a folder, in vLLM's format."""
     adapter = {"lora_name": "a", "lora_path": path, "load_inplace": True}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 from running import Ended, stalefuzz
-from shared_target import SharedTarget, completes, reloads
+from shared_target import SharedTarget, completes, folders, reloads
 from zoo_server import serving
 
 from fuzzer.zoo.bugs import Bug
@@ -36,8 +36,7 @@ def reloaded(bug: Bug | None, folder: Path) -> tuple[Ended, dict[str, str]]:
             client.post("/v1/load_lora_adapter", json=adapter).raise_for_status()
         words = ("--target", str(client.base_url), "--engine", "vllm", "--allow-admin", "--scenario", "adapter-reload")
         run = stalefuzz("run", "-x", *words, "--max-steps", "300", "--seed", "1", folder=folder)
-        cards = client.get("/v1/models").json()["data"]
-        return run, {card["id"]: card["root"] for card in cards if card.get("parent")}
+        return run, folders(client)
 
 
 def test_an_adapter_that_is_loaded_over_needs_no_second_server(tmp_path: Path) -> None:
