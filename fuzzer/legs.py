@@ -47,12 +47,24 @@ def legs(
     turns = count()
     for number in count(1):
         ahead = ahead or _shuffled(everything, _short(seed, own, None if alone else next(turns)), rng)
-        yield msgspec.structs.replace(ahead.pop(0), seed=seed + number * 7919)
+        leg = ahead.pop(0)
+        mixed = leg.scenarios if alone else _mixed(leg, rng)
+        yield msgspec.structs.replace(leg, seed=seed + number * 7919, scenarios=mixed)
+
+
+def _mixed(leg: Leg, rng: random.Random) -> tuple[Scenario, ...]:
+    """The scenarios of a leg in any order, first those that name its setting.
+
+    A leg has fewer rounds than there are scenarios: in one order for all, the last would never have a turn.
+    """
+    naming = _naming(leg.setting, leg.scenarios, rng)
+    others = [scenario for scenario in leg.scenarios if scenario not in naming]
+    return (*naming, *rng.sample(others, len(others)))
 
 
 def _naming(setting: tuple[str, ...], scenarios: Sequence[Scenario], rng: random.Random) -> tuple[Scenario, ...]:
     """The scenarios that name a setting, in any order."""
-    found = [scenario for scenario in scenarios if setting in scenario.settings]
+    found = [scenario for scenario in scenarios if setting in (scenario.settings or ((),))]
     return tuple(rng.sample(found, len(found)))
 
 

@@ -54,6 +54,17 @@ def test_what_needs_a_setting_runs_under_it_alone() -> None:
     assert all(leg.scenarios == (interleaving.SCENARIO,) for leg in drawn if leg not in asleep)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_every_scenario_has_its_turn_and_first_where_it_names_the_setting(seed: int) -> None:
+    """A leg has eight rounds, and there are more scenarios: in the order of the catalogue the last never had a turn."""
+    able = [one for one in SCENARIOS if not one.control and FALLS_ASLEEP not in one.settings]
+    drawn = [leg for leg in islice(legs(able, seed, can_start=True), 60) if leg.rounds is not None]
+    assert {scenario.name for leg in drawn[1:] for scenario in leg.scenarios[: leg.rounds]} == {one.name for one in able}
+    for leg in drawn[1:]:
+        naming = [scenario.name for scenario in able if leg.setting in (scenario.settings or ((),))]
+        assert {scenario.name for scenario in leg.scenarios[: len(naming)]} == set(naming)
+
+
 ASLEEP = [sleeping.SCENARIO, weights_reload.SCENARIO, adapter_reload.SCENARIO]
 
 
