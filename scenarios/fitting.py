@@ -6,7 +6,7 @@ import msgspec
 
 from scenarios.capabilities import Capabilities
 from scenarios.environment import adapter_letter
-from scenarios.operations import Complete, Operation, Start, kind
+from scenarios.operations import Complete, Erase, Operation, Restore, Save, Start, kind
 from scenarios.plans import Plan, requests
 from scenarios.prompts import Segment
 
@@ -27,7 +27,17 @@ def lacking(plan: Plan, capabilities: Capabilities) -> str | None:
         return "the plan needs tenant keys, which requests to this server cannot name"
     if any(request.slot for _, request in requests(plan)) and not capabilities.pins:
         return "the plan pins requests to slots, which this server does not let them name"
+    slots = 1 + max((_slot(operation) for operation in plan.operations), default=0)
+    if slots > capabilities.slots:
+        return f"the plan names {slots} slots, the server has {capabilities.slots}"
     return None
+
+
+def _slot(operation: Operation) -> int:
+    """The slot that an operation names; the first one where it names none."""
+    if isinstance(operation, (Complete, Start, Save, Restore, Erase)):
+        return operation.slot or 0
+    return 0
 
 
 def long_enough(plan: Plan, block: int) -> Plan:

@@ -9,7 +9,7 @@ from making import SPACE, ask, path, plan_of
 from scenarios.capabilities import Capabilities
 from scenarios.environment import AdapterScale
 from scenarios.fitting import lacking, long_enough
-from scenarios.operations import Complete, Reload
+from scenarios.operations import Complete, Erase, Reload, Save
 from scenarios.plans import Plan
 
 ABLE = Capabilities(SPACE, 4096, adapters=2, adapter_names=True, salts=True)
@@ -36,6 +36,14 @@ def test_what_is_lacking_is_said(plan: Plan, words: str) -> None:
 def test_tenant_keys_are_lacking() -> None:
     without = msgspec.structs.replace(ABLE, salts=False)
     assert "tenant keys" in (lacking(plan_of(Complete(prompt=P, salt="a")), without) or "")
+
+
+def test_slots_are_lacking() -> None:
+    """Asked all the same, a server says that there is no such slot, which looks like a fault of its own."""
+    two = msgspec.structs.replace(ABLE, pins=True, slots=2, operations=(*ABLE.operations, "save", "erase"))
+    assert lacking(Plan((Complete(prompt=P, slot=1), Save(1, 0))), two) is None
+    for operation in (Complete(prompt=P, slot=2), Save(2, 0), Erase(2)):
+        assert "names 3 slots" in (lacking(Plan((operation,)), two) or "")
 
 
 def test_prompts_reach_over_a_block_and_share_what_they_shared() -> None:
