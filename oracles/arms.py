@@ -6,7 +6,7 @@ import msgspec
 
 from scenarios.entitlement import TELLING, entitlements
 from scenarios.environment import AdapterScale, Environment
-from scenarios.operations import Complete, Evict, Operation, Reload, ReloadWeights, SetScales, Start, Unload
+from scenarios.operations import Complete, Evict, Operation, Reload, ReloadWeights, Sampling, SetScales, Start, Unload
 from scenarios.plans import Plan, references, replaced, requests, without
 
 
@@ -45,6 +45,15 @@ def control_arm(plan: Plan, wrong: int) -> Plan | None:
     )
     arm = _with_versions(arm, environment)
     return None if arm == plan else arm
+
+
+def in_other_words(arm: Plan, plan: Plan) -> bool:
+    """Whether an arm asks for what the plan asks for, in the same environments, and only spells some otherwise."""
+    return entitlements(arm) == entitlements(plan) and _samplings(arm) == _samplings(plan)
+
+
+def _samplings(plan: Plan) -> list[Sampling]:
+    return [request.sampling for _, request in requests(plan)]
 
 
 def alone(plan: Plan, wrong: int) -> tuple[Plan, int] | None:

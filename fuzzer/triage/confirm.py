@@ -13,7 +13,7 @@ from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.paired import PAIRED, run_pairs
 from fuzzer.triage.trials import HALF, Trials
-from oracles.arms import alone, control_arm, respelled
+from oracles.arms import alone, control_arm, in_other_words, respelled
 from oracles.evidence import Arm, Evidence, Others, Repeats
 from oracles.judgement import Oracle, Suspect
 from oracles.sequential import FALSE_ALARMS, Paired
@@ -141,7 +141,11 @@ def _trial(lab: FreshTargets, plan: Plan, wrong: int) -> tuple[Outcome, Suspect]
 
 def _control(lab: Lab, plan: Plan, wrong: int) -> Arm | None:
     arm = control_arm(plan, wrong)
-    return None if arm is None else lab.arm(arm, wrong)
+    control = None if arm is None else lab.arm(arm, wrong)
+    if arm is None or control is None:
+        return None
+    # The plan itself shows its bug in other words too, which says nothing of lawful reuse.
+    return None if not control.clean and in_other_words(arm, plan) else control
 
 
 def _respelled(lab: Lab, plan: Plan, wrong: int) -> Arm | None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from making import answer, ask, path, plan_of, plans, position, step
 
-from oracles.arms import alone, control_arm
+from oracles.arms import alone, control_arm, in_other_words
 from oracles.attribution import Element, ablations, change_between, donors, fingerprint, going_on, plainly
 from oracles.observations import Trace
 from scenarios.entitlement import entitlements
@@ -25,6 +25,21 @@ def test_the_control_arm_has_one_environment() -> None:
 
 def test_a_plan_of_one_environment_is_its_own_control_arm() -> None:
     assert control_arm(plan_of(ask(P, 1.0), ask(Q, 1.0)), 1) is None
+
+
+def test_an_arm_that_only_spells_it_otherwise_is_the_plan_in_other_words() -> None:
+    """Where it is wrong too, that says nothing of lawful reuse."""
+    spelled = plan_of(ask(Q), ask(P, 0.0))
+    arm = control_arm(spelled, 1)
+    assert arm is not None
+    assert in_other_words(arm, spelled)
+    lawful = control_arm(BUG, 2)
+    assert lawful is not None
+    assert not in_other_words(lawful, BUG)
+    sampled = plan_of(Complete(prompt=P, sampling=Sampling.BIAS), ask(P))
+    otherwise = control_arm(sampled, 1)
+    assert otherwise is not None
+    assert not in_other_words(otherwise, sampled)
 
 
 @given(plans)
