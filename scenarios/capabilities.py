@@ -7,12 +7,18 @@ import msgspec
 from scenarios.operations import Sampling, Task
 from scenarios.prompts import TokenSpace
 
+LASTING = 48
+"""Tokens of an answer that others are to run beside: a tiny llama.cpp model decodes one in a tenth of a millisecond."""
+LASTING_IN_PYTHON = 32
+"""The same of a server whose steps are driven by Python: a token takes a millisecond at least."""
+
 
 class ModelShape(msgspec.Struct, frozen=True):
     """What a launcher knows of its model and a server may not tell."""
 
     window: int | None = None
     recurrent: bool = False
+    lasting: int = LASTING
 
 
 class Capabilities(msgspec.Struct, frozen=True):
@@ -58,6 +64,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     window: int | None = None
     """Tokens that a sliding-window layer sees."""
     recurrent: bool = False
+    lasting: int = LASTING
+    """Tokens of an answer that takes long enough for others to be asked beside it."""
 
 
 def lengths_that_matter(capabilities: Capabilities) -> tuple[int, ...]:

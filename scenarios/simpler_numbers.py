@@ -38,14 +38,20 @@ Steps = Iterator[Plan | Dial]
 Aspect = Callable[[Plan], Steps]
 GENEROUS = 24
 """Segment length at which a plan is searched for operations that can go: long enough for every cache to bother."""
-LASTING = 48
-"""Tokens of an answer that others are to run beside: a tiny model decodes a token in a tenth of a millisecond."""
 
 
-def generous(plan: Plan) -> Plan:
-    """The plan with all segments at one generous length and one token an answer; what others run beside lasts."""
+def generous(plan: Plan, lasting: int) -> Plan:
+    """The plan with all segments at one generous length and one token an answer; what others run beside lasts.
+
+    That is ``lasting`` tokens at least.
+    """
     length = max((segment.length for _, segment in _lasting(plan)), default=0)
-    return changed(plan, lambda request: _stretch(request, max(GENEROUS, length)))
+    return changed(plan, lambda request: _stretch(request, max(GENEROUS, length), lasting))
+
+
+def no_longer(plan: Plan, lasting: int) -> Plan:
+    """The plan with no answer of more tokens than ``lasting``: each costs a decoding step of both servers."""
+    return changed(plan, lambda request: _ask(request, min(lasting, request.tokens)))
 
 
 def fewer_tokens(plan: Plan) -> Steps:
@@ -119,10 +125,10 @@ def _with_segments(request: Complete | Start, segments: tuple[Segment, ...]) -> 
     return with_prompt(request, msgspec.structs.replace(request.prompt, segments=segments))
 
 
-def _stretch(request: Complete | Start, length: int) -> Operation:
+def _stretch(request: Complete | Start, length: int, lasting: int) -> Operation:
     segments = tuple(Segment(segment.name, length) for segment in request.prompt.segments)
     stretched = _with_segments(request, segments)
-    return _ask(stretched, max(LASTING, request.tokens) if isinstance(request, Start) else 1)
+    return _ask(stretched, max(lasting, request.tokens) if isinstance(request, Start) else 1)
 
 
 def _cut(request: Complete | Start, most: int, lasting: Collection[tuple[int, Segment]]) -> Operation:

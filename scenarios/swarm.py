@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from scenarios.capabilities import Capabilities, lengths_that_matter
+from scenarios.capabilities import LASTING, Capabilities, lengths_that_matter
 from scenarios.environment import AdapterScale
 from scenarios.operations import Sampling
 
@@ -53,8 +53,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     A start is ``brief`` or ``lasting`` there where one is to end before another.
     """
-    lasting: tuple[int, ...] = (16, 48, 48)
-    """Tokens, besides ``answers``, of a request that others are to overlap: a tiny model decodes one in 0.1 ms."""
+    lasting: tuple[int, ...] = (LASTING // 3, LASTING, LASTING)
+    """Tokens, besides ``answers``, of a request that others are to overlap."""
     global_scales: tuple[tuple[AdapterScale, ...], ...] = ()
     """Values for the global scales; the first is set by the prologue."""
     slots: tuple[int, ...] = ()
@@ -171,6 +171,7 @@ def profile(rng: random.Random, capabilities: Capabilities, spellings: Sequence[
         adapters=capabilities.adapters,
         evictions=evictions(capabilities),
         bare=rng.random() < 0.2,
+        lasting=(capabilities.lasting // 3, capabilities.lasting, capabilities.lasting),
         cut_backs=not grows or rng.random() < 0.3,
     )
 

@@ -304,6 +304,7 @@ class LlamaServer:
             slots=self._props.total_slots,
             window=shape.window,
             recurrent=shape.recurrent,
+            lasting=shape.lasting,
         )
 
     def _admin_operations(self, adapters: int) -> list[str]:

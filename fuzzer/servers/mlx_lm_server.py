@@ -19,7 +19,7 @@ from fuzzer.servers.openai_wire import Completion
 from fuzzer.servers.protocol import NO_VARIABLES, Request, RequestRefused, Watcher
 from fuzzer.servers.texts import Texts
 from oracles.observations import Observation
-from scenarios.capabilities import Capabilities
+from scenarios.capabilities import LASTING_IN_PYTHON, Capabilities
 from scenarios.operations import Sampling
 from scenarios.prompts import TokenSpace
 
@@ -76,6 +76,7 @@ class MlxServer(OpenAIServer):
             slots=8,
             window=window,
             whole_entries=whole_entries,
+            lasting=LASTING_IN_PYTHON,
         )
 
     def complete(self, request: Request) -> Observation:

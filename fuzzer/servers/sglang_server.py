@@ -30,7 +30,7 @@ from fuzzer.servers.openai_server import adapter_named
 from fuzzer.servers.protocol import Action, Post, Request, RequestRefused, Use, Watcher
 from oracles.observations import Observation, Position, TokenLogprob, all_finite
 from reports.reproduce.model_names import SERVER_GIVEN
-from scenarios.capabilities import Capabilities
+from scenarios.capabilities import LASTING_IN_PYTHON, Capabilities
 from scenarios.environment import adapter_letter
 from scenarios.operations import Flush, Operation, Reload, ReloadWeights, Sampling, Sleep, Unload
 from scenarios.prompts import TokenSpace
@@ -266,6 +266,7 @@ class SglangServer:
             slots=8,
             block=info.page_size or 1,
             window=self._setup.window,
+            lasting=LASTING_IN_PYTHON,
         )
 
     def _admin_operations(self) -> list[str]:

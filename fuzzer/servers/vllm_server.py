@@ -29,7 +29,7 @@ from fuzzer.servers.openai_server import OpenAIServer, adapter_named
 from fuzzer.servers.openai_wire import Completion
 from fuzzer.servers.probed_texts import SAMPLE
 from fuzzer.servers.protocol import Action, Post, Request, RequestRefused, Use
-from scenarios.capabilities import Capabilities
+from scenarios.capabilities import LASTING_IN_PYTHON, Capabilities
 from scenarios.operations import Flush, Operation, Reload, ReloadWeights, Sampling, Sleep, Unload
 from scenarios.prompts import TokenSpace
 
@@ -219,6 +219,7 @@ class VllmServer(OpenAIServer):
             cache_tokens=blocks * block if blocks is not None else None,
             window=self._setup.window,
             recurrent=self._setup.recurrent,
+            lasting=LASTING_IN_PYTHON,
         )
 
     def _admin_operations(self) -> list[str]:

@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from fuzzer.differential import Counts, Outcome
+from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.reduce import Reduction
 from fuzzer.triage.trials import HALF, ONCE, Run, Trials, trials_of, tried, wrong_step
@@ -41,7 +41,7 @@ class Recurrence:
 
     def __init__(
         self,
-        counts: Counts,
+        live: Differential,
         run: Run,
         shown: Outcome,
         oracle: Oracle,
@@ -53,13 +53,18 @@ class Recurrence:
         self.trials = trials
         self.fresh = fresh
         """Whether it is reduced on servers that nothing was asked of yet."""
-        self._counts = counts
-        self._sent = counts.target
+        self._live = live
+        self._sent = live.counts.target
         self.run = run
         self._first = self._shown = shown
         self._oracle = oracle
         self._out_of_time = out_of_time
-        self._reduction = Reduction(self._shows, out_of_time=out_of_time)
+        self._reduction = Reduction(
+            self._shows,
+            out_of_time=out_of_time,
+            lasting=live.target.server.capabilities.lasting,
+            renumbers=not fresh,
+        )
 
     def outline(self) -> Minimal | None:
         """Reduced in everything but lengths: enough to tell which bug it is, at a part of the cost."""
@@ -71,7 +76,7 @@ class Recurrence:
 
     def from_the_start(self, run: Run) -> Recurrence:
         """The divergence as it first came back, to be reduced by runs on servers that nothing was asked of yet."""
-        return Recurrence(self._counts, run, self._first, self._oracle, self.trials, self._out_of_time, fresh=True)
+        return Recurrence(self._live, run, self._first, self._oracle, self.trials, self._out_of_time, fresh=True)
 
     def shown_by(self, run: Run) -> bool:
         """Whether the plan as it is by now shows the divergence elsewhere."""
@@ -94,14 +99,14 @@ class Recurrence:
         if wrong is None:
             return None
         complete = self._reduction.complete and self._shown.plan == plan
-        return Minimal(self._shown, wrong, complete, self._counts.target - self._sent)
+        return Minimal(self._shown, wrong, complete, self._live.counts.target - self._sent)
 
 
 def on_live(lab: Lab, outcome: Outcome, out_of_time: Callable[[], bool]) -> Recurrence | None:
     """The divergence of ``outcome`` shown again on the live target."""
     shown: list[Recurrence] = []
-    for plan in _ways(outcome.plan):
-        found = _recurring(lab, plan, outcome.suspects[0].oracle, out_of_time)
+    for plan in _ways(outcome.plan, lab.live.target.server.capabilities.lasting):
+        found = _recurring(lab, lab.live.run, plan, outcome.suspects[0].oracle, out_of_time)
         shown += [found] if found is not None else []
         if found is not None and found.trials in (ONCE, HALF):
             # No other way shows it more often.
@@ -109,18 +114,20 @@ def on_live(lab: Lab, outcome: Outcome, out_of_time: Callable[[], bool]) -> Recu
     return max(shown, key=lambda one: one.trials.least / one.trials.of, default=None)
 
 
-def _ways(plan: Plan) -> list[Plan]:
+def _ways(plan: Plan, lasting: int) -> list[Plan]:
     """The plan, and where timing decides also with what others run beside made to last: every trial costs a run."""
-    lasting = generous(plan)
-    return [plan, lasting] if plan.overlaps and lasting != plan else [plan]
+    stretched = generous(plan, lasting)
+    return [plan, stretched] if plan.overlaps and stretched != plan else [plan]
 
 
-def _recurring(lab: Lab, plan: Plan, oracle: Oracle, out_of_time: Callable[[], bool]) -> Recurrence | None:
+def _recurring(
+    lab: Lab, run: Run, plan: Plan, oracle: Oracle, out_of_time: Callable[[], bool], *, fresh: bool = False
+) -> Recurrence | None:
     shown: Outcome | None = None
 
     def shows() -> bool:
         nonlocal shown
-        again = lab.live.run(plan)
+        again = run(plan)
         found = wrong_step(again, oracle) is not None
         shown = again if found else shown
         return found
@@ -128,7 +135,7 @@ def _recurring(lab: Lab, plan: Plan, oracle: Oracle, out_of_time: Callable[[], b
     trials = trials_of(plan, shows)
     if trials is None or shown is None:
         return None
-    return Recurrence(lab.live.counts, lab.live.run, shown, oracle, trials, out_of_time)
+    return Recurrence(lab.live, run, shown, oracle, trials, out_of_time, fresh=fresh)
 
 
 def after_history(
@@ -139,9 +146,10 @@ def after_history(
     for count in _HISTORY_STEPS:
         if out_of_time() or not lab.has_fresh:
             return None
-        again = on_fresh(lab, joined([*history[-count:], outcome.plan]))
-        if wrong_step(again, oracle) is not None:
-            return Recurrence(lab.live.counts, partial(on_fresh, lab), again, oracle, ONCE, out_of_time, fresh=True)
+        plan = joined([*history[-count:], outcome.plan])
+        found = _recurring(lab, partial(on_fresh, lab), plan, oracle, out_of_time, fresh=True)
+        if found is not None:
+            return found
         if count >= len(history):
             return None
     return None

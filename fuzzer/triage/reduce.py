@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import islice
 
+from scenarios.capabilities import LASTING
 from scenarios.entitlement import self_contained
 from scenarios.operations import Start
 from scenarios.plans import Plan, compact, ended_by, without
-from scenarios.simpler_numbers import Aspect, Dial, generous, shorter_segments
+from scenarios.simpler_numbers import Aspect, Dial, generous, no_longer, shorter_segments
 from scenarios.simplify import ASPECTS
 
 Shows = Callable[[Plan], int | None]
@@ -23,10 +24,23 @@ _OUTLINE = tuple(aspect for aspect in ASPECTS if aspect is not shorter_segments)
 
 
 class Reduction:
-    """Reduces one plan; ``tries`` counts the plans that were run for it."""
+    """Reduces one plan; ``tries`` counts the plans that were run for it.
 
-    def __init__(self, shows: Shows, *, out_of_time: Callable[[], bool] = lambda: False) -> None:
+    Answers of ``lasting`` tokens are long enough for others to be asked beside them. Roots keep their numbers to the
+    last unless it ``renumbers`` them, and so on a fresh server their tokens, which a collision of hashes hangs on.
+    """
+
+    def __init__(
+        self,
+        shows: Shows,
+        *,
+        out_of_time: Callable[[], bool] = lambda: False,
+        lasting: int = LASTING,
+        renumbers: bool = True,
+    ) -> None:
         self._shows = shows
+        self._lasting = lasting
+        self._renumbers = renumbers
         self._out_of_time = out_of_time
         self._refuted: set[Plan] = set()
         self._outlines: set[Plan] = set()
@@ -39,6 +53,7 @@ class Reduction:
         if plan not in self._outlines:
             plan = self._swept(self._stretched(plan), _OUTLINE)
         plan = self._exhausted(plan, ASPECTS)
+        plan = self._accepted(compact(plan), plan) or plan
         self.complete = not self._out_of_time()
         return plan
 
@@ -51,7 +66,10 @@ class Reduction:
         return plan
 
     def _stretched(self, plan: Plan) -> Plan:
-        return self._accepted(generous(plan), plan) or plan
+        """With lengths that leave nothing to luck, and answers no longer than it takes, if that will do."""
+        stretched = generous(plan, self._lasting)
+        short = no_longer(stretched, self._lasting)
+        return self._accepted(short, plan) or self._accepted(stretched, plan) or plan
 
     def _exhausted(self, plan: Plan, aspects: Sequence[Aspect]) -> Plan:
         """Swept until a whole sweep changes nothing, which is what makes it minimal."""
@@ -94,7 +112,7 @@ class Reduction:
 
     def _accepted(self, candidate: Plan, plan: Plan | None = None) -> Plan | None:
         """The candidate, cut after its wrong answer, if it still shows the bug, as ``plan`` did that it was made of."""
-        candidate = compact(candidate)
+        candidate = self._numbered(candidate)
         if not candidate.operations or candidate in self._refuted or not self_contained(candidate):
             return None
         if candidate == plan or (plan is not None and _begins(candidate, plan)):
@@ -104,7 +122,10 @@ class Reduction:
         if step is None:
             self._refuted.add(candidate)
             return None
-        return compact(without(candidate, range(_answered(candidate, step) + 1, len(candidate.operations))))
+        return self._numbered(without(candidate, range(_answered(candidate, step) + 1, len(candidate.operations))))
+
+    def _numbered(self, plan: Plan) -> Plan:
+        return compact(plan) if self._renumbers else plan
 
     def _truncated(self, plan: Plan) -> Plan:
         return self._accepted(plan) or plan

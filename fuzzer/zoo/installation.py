@@ -25,7 +25,7 @@ from fuzzer.zoo.serve import parse
 from fuzzer.zoo.settings import Flavour
 from fuzzer.zoo.settings import Settings as ZooSettings
 from reports.record import Settings
-from scenarios.capabilities import ModelShape
+from scenarios.capabilities import LASTING_IN_PYTHON, ModelShape
 from scenarios.environment import adapter_letter
 
 NAME = "zoo"
@@ -103,7 +103,9 @@ class ZooInstallation:
             return self._probed.attached(lambda probed: VllmServer(url, self._vllm(versioned=False), probed))
         family = self._settings.shape.family
         window = self._settings.shape.window if family is Family.WINDOW else None
-        return LlamaServer(url, version=NAME, shape=ModelShape(window, family is Family.HYBRID), admin=True)
+        return LlamaServer(
+            url, version=NAME, shape=ModelShape(window, family is Family.HYBRID, LASTING_IN_PYTHON), admin=True
+        )
 
     def connect_reference(self, url: str) -> Server:
         """The adapter for a reference that we started; adapters have a name for each version there."""

@@ -52,7 +52,7 @@ def _evicting(rng: random.Random, plain: Profile, capabilities: Capabilities) ->
         roots=rng.choice((1, 1, 2)),
         kinds=_WITH_EVICTIONS,
         openings=_OPENINGS_EVICTING,
-        lasting=(48, capabilities.context * 3 // 8),
+        lasting=(capabilities.lasting, capabilities.context * 3 // 8),
         evictions=plain.evictions[-1:],
         most=6,
     )

@@ -180,3 +180,23 @@ def test_fillers_are_shortened_by_halves(tokens: int, length: int) -> None:
     reduced = reduction.reduce(plan_of(Evict(10, 127), ask(path(0, ("a", 24)), 0.0)))
     assert [one for one in reduced.operations if isinstance(one, Evict)] == [Evict(8, length)]
     assert reduction.complete
+
+
+def collides(plan: Plan) -> int | None:
+    """Two prompts whose tokens happen to have one hash: on a fresh server those of the fifth and the second root."""
+    roots = [request.prompt.root for request in asked(plan)]
+    return roots.index(4) if 4 in roots and 1 in roots[: roots.index(4)] else None
+
+
+def test_roots_keep_their_numbers_where_their_tokens_matter() -> None:
+    """What goes would give the others other tokens, and with another token there is no collision."""
+    plan = plan_of(*(ask(path(root, ("a", 3))) for root in (0, 1, 2, 3, 4, 5)))
+    reduced = Reduction(collides, renumbers=False).reduce(plan)
+    assert [request.prompt for request in asked(reduced)] == [path(1), path(4)]
+    assert len(Reduction(collides).reduce(plan).operations) == 5
+
+
+def test_roots_are_numbered_anew_at_the_end_where_that_will_do() -> None:
+    plan = plan_of(ask(path(2)), ask(path(4), 0.5), ask(path(4), 1.0))
+    reduced = Reduction(both_change, renumbers=False).reduce(plan)
+    assert {request.prompt.root for request in asked(reduced)} == {0}

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from making import ask, asked, at_scales, path, plan_of, plans
 
+from scenarios.capabilities import LASTING
 from scenarios.operations import Abort, Complete, Reload, SetScales, Start, Unload
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt, Segment
-from scenarios.simpler_numbers import GENEROUS, LASTING, Aspect, Dial, fewer_tokens, generous, shorter_segments
+from scenarios.simpler_numbers import GENEROUS, Aspect, Dial, fewer_tokens, generous, shorter_segments
 from scenarios.simplify import (
     ASPECTS,
     candidates,
@@ -31,7 +32,7 @@ def test_no_candidate_is_the_plan_itself(aspect: Aspect, plan: Plan) -> None:
 
 @given(plans)
 def test_a_generous_plan_is_long_and_answers_short(plan: Plan) -> None:
-    for request in asked(generous(plan)):
+    for request in asked(generous(plan, LASTING)):
         assert request.tokens == 1
         assert {segment.length for segment in request.prompt.segments} <= {GENEROUS}
 
@@ -109,7 +110,7 @@ LONG = path(0, ("a", 100))
 
 def test_what_others_run_beside_is_made_to_last_and_stays_so() -> None:
     plan = plan_of(Start(prompt=LONG, tokens=2), Abort(0), ask(Q, tokens=3), ask(LONG))
-    lasting = generous(plan)
+    lasting = generous(plan, LASTING)
     assert [(one.prompt, one.tokens) for one in asked(lasting)] == [
         (LONG, LASTING),
         (path(1, ("a", 100)), 1),
