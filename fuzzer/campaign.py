@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from hypothesis import HealthCheck, Phase, given, seed, settings, target
 from hypothesis import strategies as st
@@ -11,9 +12,11 @@ from hypothesis.configuration import set_hypothesis_home_dir
 
 from fuzzer.differential import Differential, Outcome, Pending
 from fuzzer.models.model_cache import cache_root
+from fuzzer.opening import Known, Opening
 from fuzzer.steady_draws import steady_draws
 from oracles.reach import RARE, situations
 from scenarios.blocking import blocked
+from scenarios.capabilities import Capabilities
 from scenarios.plans import Plan
 from scenarios.scenario import Scenario
 from scenarios.strategies import plans
@@ -23,6 +26,8 @@ _FIRST_PLANS = 8
 """Of a scenario's first round: most bugs need few plans of the right scenario, and there are a dozen of those."""
 _SLOW = 0.5
 """Share of them in a round whose plans have operations of a second or more."""
+_OPENED_EVERY = 16
+"""Rounds, of which an opening takes the time of one or two."""
 
 # Hypothesis keeps what it learnt of local source files; a user's working folder is no place for that.
 set_hypothesis_home_dir(cache_root().parent / "hypothesis")
@@ -38,7 +43,8 @@ class _Leave(BaseException):
 class Exploration:
     """Draws and runs plans. ``seed`` decides the plans; only the clock decides how many of them run.
 
-    ``known`` holds the necessary elements of each bug found so far; the caller adds to it.
+    ``known`` holds the necessary elements of each bug found so far; the caller adds to it. Without an ``opening`` all
+    plans are drawn.
     """
 
     def __init__(
@@ -50,7 +56,7 @@ class Exploration:
         *,
         enough: Callable[[], bool],
         ran: Callable[[Pending], None],
-        first_round: int = 0,
+        opening: Opening | None = None,
     ) -> None:
         self._differential = differential
         self._scenarios = scenarios
@@ -58,38 +64,68 @@ class Exploration:
         self._known = known
         self._enough = enough
         self._ran = ran
-        self._round = first_round
-
-    @property
-    def rounds(self) -> int:
-        """Rounds begun, those of an earlier run that this one continues included."""
-        return self._round
+        self._opening = opening
+        self._round = 0
+        self._ahead = self._opened()
+        """What is left of the opening."""
+        self._ahead = self._opened()
 
     def next_suspect(self, rounds: int | None = None) -> tuple[Outcome, Scenario] | None:
         """Go on until a plan diverges; None when enough was done, or after that many rounds in all."""
         while not self._enough() and (rounds is None or self._round < rounds):
+            suspected = self._run_opening()
+            if suspected is not None:
+                return suspected
             scenario = self._scenarios[self._round % len(self._scenarios)]
             outcome = self._run_round(scenario)
             self._round += 1
+            self._ahead = self._opened()
             if outcome is not None:
                 return outcome, scenario
         return None
 
+    @property
+    def _round_seed(self) -> int:
+        return self._seed * 1_000_003 + self._round
+
+    @property
+    def _capabilities(self) -> Capabilities:
+        return self._differential.target.server.capabilities
+
+    def _opened(self) -> list[Known]:
+        """The opening that comes before the round at hand; empty before most."""
+        if self._opening is None or self._round % _OPENED_EVERY:
+            return []
+        return self._opening.drawn(self._scenarios, self._capabilities, random.Random(self._round_seed))
+
+    def _run_opening(self) -> tuple[Outcome, Scenario] | None:
+        """What is left of the opening, up to the first plan that diverges."""
+        attempt = _Round(self._differential, self._enough, self._ran)
+        with attempt.left():
+            for known in self._ahead:
+                attempt.step(known.plan)
+            attempt.settle()
+        if attempt.suspect is None:
+            self._ahead = []
+            return None
+        at = [known.plan for known in self._ahead].index(attempt.suspect.plan)
+        wrong, self._ahead = self._ahead[at], self._ahead[at + 1 :]
+        assert self._opening is not None
+        self._opening.diverged(wrong)
+        return attempt.suspect, wrong.scenario
+
     def _run_round(self, scenario: Scenario) -> Outcome | None:
-        round_seed = self._seed * 1_000_003 + self._round
+        round_seed = self._round_seed
         rng = random.Random(round_seed)
-        capabilities = self._differential.target.server.capabilities
+        capabilities = self._capabilities
         profile = blocked(scenario.profile(rng, capabilities), self._known, rng)
         attempt = _Round(self._differential, self._enough, self._ran)
         most = _FIRST_PLANS if self._round < len(self._scenarios) else _PLANS_A_ROUND
         if set(profile.kinds) & set(capabilities.slow):
             most = int(most * _SLOW)
-        try:
-            _drawn(plans(profile), round_seed, attempt.step, most)
+        with attempt.left():
+            _drawn(plans(profile), round_seed, attempt.steered_step, most)
             attempt.settle()
-        except _Leave as leave:
-            if leave.__cause__ is not None:
-                raise leave.__cause__ from None
         return attempt.suspect
 
 
@@ -107,15 +143,28 @@ class _Round:
         self._pending: Pending | None = None
         self.suspect: Outcome | None = None
 
-    def step(self, plan: Plan) -> None:
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """Within, the round may be left from inside; what stopped the run is raised."""
+        try:
+            yield
+        except _Leave as leave:
+            if leave.__cause__ is not None:
+                raise leave.__cause__ from None
+
+    def step(self, plan: Plan, begun: Callable[[Pending], None] = lambda pending: None) -> None:
         """Run a plan, then judge the one before it."""
         if self._enough():
             self.settle()
             raise _Leave
         before, self._pending = self._pending, self._differential.begin(plan)
         self._ran(self._pending)
-        _steer(self._pending)
+        begun(self._pending)
         self._judge(before)
+
+    def steered_step(self, plan: Plan) -> None:
+        """The same inside of a Hypothesis test."""
+        self.step(plan, _steer)
 
     def settle(self) -> None:
         """Judge the plan that still waits."""

@@ -24,6 +24,7 @@ from fuzzer.interrupts import Interruption
 from fuzzer.ledger import Ledger
 from fuzzer.legs import Leg, legs
 from fuzzer.lost_reuse import LostReuseWatch
+from fuzzer.opening import Opening
 from fuzzer.options import RunOptions
 from fuzzer.quieting import Quieting
 from fuzzer.rig import Rig
@@ -76,6 +77,7 @@ class Run:
         self._allowance = Allowance()
         self._ids = {finding.id for finding in self.record.findings}
         self._quieting = Quieting(rig.switches if rig.takes_settings else {})
+        self._opening = Opening() if options.opening else None
         self._losses = LostReuseWatch(out_of_time=self._enough, elapsed=self._ledger.now)
 
     def execute(self) -> RunRecord:
@@ -194,6 +196,7 @@ class Run:
             self._known,
             enough=self._enough,
             ran=partial(self._ran, differential, leg),
+            opening=self._opening,
         )
         triage = self._triage(lab)
         loud = self._quieting.loud(self.record.findings)

@@ -15,13 +15,13 @@ from fuzzer.bench.card import Figure, Part, Plot, Setting
 from fuzzer.bench.ecdf import ecdf
 from fuzzer.bench.mutation import chosen, median, servers_of, shown
 from fuzzer.bench.pair_of_servers import pair_of_servers
-from fuzzer.bench.public_shapes import public_shapes
 from fuzzer.bench.uniform import uniform_plans
 from fuzzer.clock import Clock
 from fuzzer.differential import Differential, Outcome, Pending
 from fuzzer.options import ServerOptions
 from fuzzer.zoo.mutants import Mutant
 from scenarios.capabilities import Capabilities
+from scenarios.library.public_shapes import public_shapes
 from scenarios.plans import Plan
 
 Baseline = Callable[[Capabilities, random.Random], Iterator[Plan]]

@@ -10,7 +10,6 @@ from itertools import islice
 import pytest
 
 from fuzzer.bench.baselines import BASELINES, search
-from fuzzer.bench.public_shapes import SHAPES, public_shapes
 from fuzzer.bench.uniform import uniform_plans
 from fuzzer.bring_up import bring_up
 from fuzzer.calibration import calibrate
@@ -20,6 +19,7 @@ from fuzzer.rig import Rig
 from fuzzer.zoo.bugs import Bug
 from fuzzer.zoo.catalogue import MUTANTS
 from oracles.observations import Failure
+from scenarios.library.public_shapes import SHAPES, public_shapes
 from scenarios.operations import KINDS, kind
 from scenarios.plans import Plan, compact, decode, encode
 from scenarios.soundness import unsound
