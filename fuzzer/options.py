@@ -59,8 +59,6 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     fail_fast: bool = False
     seed: int
     scenarios: tuple[str, ...] = ()
-    opening: bool = True
-    """Begin with the shapes of public reports; the benchmark leaves them out, no flag does."""
     out: Path = Path("stalefuzz-out")
     baseline: Path | None = None
     corpus: Path | None = None

@@ -77,7 +77,7 @@ class Run:
         self._allowance = Allowance()
         self._ids = {finding.id for finding in self.record.findings}
         self._quieting = Quieting(rig.switches if rig.takes_settings else {})
-        self._opening = Opening() if options.opening else None
+        self._opening = Opening()
         self._losses = LostReuseWatch(out_of_time=self._enough, elapsed=self._ledger.now)
 
     def execute(self) -> RunRecord:

@@ -155,6 +155,10 @@ def figures(scores: Sequence[Score], time_s: float) -> list[Figure]:
             met=seconds is not None and seconds < _MEDIAN_S,
         ),
         Figure(
+            what="seconds to its first divergence, which baselines are held against, median",
+            measured=shown(median([one.suspected_s for one in found]), " s"),
+        ),
+        Figure(
             what="minimal plans at most one operation longer than the shortest possible",
             measured=f"{minimal} of {len(found)}",
             goal="all",
