@@ -70,8 +70,7 @@ def calibrate(
     ``checkpoint`` is called between plans and may raise to leave.
     """
     capabilities = differential.target.server.capabilities
-    exact = numerics is Numerics.EXACT
-    plans = [calibration_plans(capabilities, scales, exact=exact) for scales in environments(capabilities)]
+    plans = [calibration_plans(capabilities, scales) for scales in environments(capabilities)]
     firsts = [first for first, *_ in plans]
     outcomes: list[Outcome] = []
     decoded: list[_Decoded] = []
@@ -79,7 +78,7 @@ def calibrate(
         outcomes.append(outcome)
         decoded += [_Decoded(differential, outcome)] if outcome.plan in firsts else []
     rounding = [deltas for one in decoded for deltas in one.rounding()]
-    if not exact:
+    if numerics is not Numerics.EXACT:
         unread = [outcome for outcome in outcomes if outcome.plan not in firsts]
         more = chain(unread, _further(differential, outcomes))
         rounding += _rare_rounding(differential, more, rounding, checkpoint)

@@ -21,14 +21,7 @@ _FURTHER_STARTS = (0, 3, 50, 16, 100, 2, 32, 66, 1, 11, 48, 84)
 _BEYOND = 40
 """Tokens after which kernels compute a batch in another way than a handful."""
 _GROWN = 12
-"""How many prompts are grown in all environments together: each has a long tail (see ``oracles.noise.FEW``)."""
-_TAILS = (0, 0, 1, 2, 4, 8, 20, 21)
-"""Tokens on top of a prompt that is grown, one request after another, in default numerics ..."""
-_TAILS_CUT_BACK = (1, _BEYOND)
-"""... and then on top of what a longer one left, which was computed in a larger batch."""
-_EXACT_TAILS = (0, 0, 4, 20)
-_EXACT_TAILS_CUT_BACK = (_BEYOND,)
-"""The same in exact numerics, where one sample is as good as another: one tail of each class and one cut back."""
+"""How many prompts are grown in all environments together: each ends in one long tail (see ``oracles.noise.FEW``)."""
 
 
 def plans_like(plan: Plan, step: int) -> list[Plan]:
@@ -108,13 +101,10 @@ def _on(capabilities: Capabilities, adapters: set[int]) -> tuple[AdapterScale, .
     return tuple(AdapterScale(other, float(other in adapters)) for other in range(capabilities.adapters))
 
 
-def calibration_plans(capabilities: Capabilities, scales: tuple[AdapterScale, ...], *, exact: bool) -> list[Plan]:
-    """Cold, the same again, and longer by tails of each class; then some beside each other.
-
-    ``exact`` numerics need fewer tails.
-    """
+def calibration_plans(capabilities: Capabilities, scales: tuple[AdapterScale, ...]) -> list[Plan]:
+    """Cold, the same again, and longer by tails of each class; then some beside each other."""
     starts = _fitting(_STARTS, capabilities)[: _GROWN // len(environments(capabilities)) or 1]
-    plans = [_grown(start, scales, exact=exact) for start in starts]
+    plans = [_grown(start, scales) for start in starts]
     if "start" in capabilities.operations:
         plans.append(_together(Complete(prompt=Prompt(0, (Segment("a", 20),)), scales=scales, tokens=8)))
     return plans
@@ -124,20 +114,15 @@ def further_plans(capabilities: Capabilities) -> list[Plan]:
     """More of those that grow, the environments in turn."""
     spellings = environments(capabilities)
     starts = _fitting(_FURTHER_STARTS, capabilities)
-    return [_grown(start, spellings[number % len(spellings)], exact=False) for number, start in enumerate(starts)]
+    return [_grown(start, spellings[number % len(spellings)]) for number, start in enumerate(starts)]
 
 
 def _fitting(starts: Sequence[int], capabilities: Capabilities) -> list[int]:
     return [start for start in starts if start < capabilities.context // 2]
 
 
-def _grown(start: int, scales: tuple[AdapterScale, ...], *, exact: bool) -> Plan:
-    tails, back = (_EXACT_TAILS, _EXACT_TAILS_CUT_BACK) if exact else (_TAILS, _TAILS_CUT_BACK)
-    trunk = (Segment("a", start),) if start else ()
-    grown = [(*trunk, Segment("b", tail)) if tail else trunk for tail in tails]
-    cut_back = [(*trunk, Segment("c", tail)) for tail in back]
-    prompts = [Prompt(0, segments) for segments in (*grown, *cut_back)]
-    return Plan(tuple(Complete(prompt=prompt, scales=scales, tokens=_ANSWER) for prompt in prompts))
+def _grown(start: int, scales: tuple[AdapterScale, ...]) -> Plan:
+    return Plan(tuple(Complete(prompt=prompt, scales=scales, tokens=_ANSWER) for prompt in _growing(start)))
 
 
 def check_plan(scales: tuple[AdapterScale, ...]) -> Plan:
@@ -145,3 +130,10 @@ def check_plan(scales: tuple[AdapterScale, ...]) -> Plan:
     trunk = Segment("a", 24)
     prompts = [Prompt(0, (trunk, Segment("b", tail)) if tail else (trunk,)) for tail in (0, 0, 5, 17)]
     return Plan(tuple(Complete(prompt=prompt, scales=scales, tokens=_ANSWER) for prompt in prompts))
+
+
+def _growing(start: int) -> list[Prompt]:
+    """Longer and longer, then cut back: what a longer prompt left was computed in a larger batch."""
+    trunk = (Segment("a", start),) if start else ()
+    grown = [Prompt(0, (*trunk, Segment("b", tail)) if tail else trunk) for tail in (0, 0, 1, 2, 4, 8, 20, 21)]
+    return [*grown, *(Prompt(0, (*trunk, Segment("c", tail))) for tail in (1, _BEYOND))]
