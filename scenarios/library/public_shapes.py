@@ -47,11 +47,28 @@ class Shape(msgspec.Struct, frozen=True):
     """Name of the scenario that stands for it."""
     plan: Callable[[int], Plan]
     """By the length of P in tokens."""
+    as_spelled: bool = False
+    """Whether it is about naming no adapter, which leaves the others' scales to the server."""
 
     def fitted(self, length: int, capabilities: Capabilities) -> Plan | None:
         """The plan for a server, prompts reaching over a cache block; None where the server cannot run it."""
         plan = long_enough(self.plan(length), capabilities.block)
+        plan = plan if self.as_spelled else _spelled_out(plan, capabilities)
         return plan if lacking(plan, capabilities) is None else None
+
+
+def _spelled_out(plan: Plan, capabilities: Capabilities) -> Plan:
+    """The plan with every adapter named at zero where it names none and a request can set each of them."""
+    if not capabilities.request_scales:
+        return plan
+    off = tuple(AdapterScale(adapter, 0.0) for adapter in range(capabilities.adapters))
+    operations = tuple(
+        msgspec.structs.replace(operation, scales=off)
+        if isinstance(operation, (Complete, Start, Evict)) and operation.scales == ()
+        else operation
+        for operation in plan.operations
+    )
+    return msgspec.structs.replace(plan, operations=operations)
 
 
 def public_shapes(capabilities: Capabilities) -> Iterator[Plan]:
@@ -201,7 +218,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape("LMCache/LMCache#2878", "tenant-key", _salted),
     Shape("sgl-project/sglang#24638", "tenant-key", _salt_named_as_adapter),
     Shape("ggml-org/llama.cpp#26207", "global-scale", _global),
-    Shape("ggml-org/llama.cpp#28674", "adapter-spelling", _empty_list),
+    Shape("ggml-org/llama.cpp#28674", "adapter-spelling", _empty_list, as_spelled=True),
     Shape("ggml-org/llama.cpp#25913", "saved-slots", lambda n: _between(n, Save(0), Restore(0))),
     Shape("a slot restored for another adapter", "saved-slots", _restored_for_another),
     Shape("a slot erased", "saved-slots", lambda n: _between(n, Erase(0))),

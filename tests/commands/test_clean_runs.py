@@ -30,7 +30,7 @@ def test_it_is_clean_without_the_cache_that_has_the_bug(tmp_path: Path) -> None:
 
 
 def test_a_run_that_reused_nothing_tested_nothing(tmp_path: Path) -> None:
-    run = stalefuzz("run", *STEPS, "--", "--no-cache-prompt", folder=tmp_path)
+    run = stalefuzz("run", "--scenario", "adapter-scale", *STEPS, "--", "--no-cache-prompt", folder=tmp_path)
     assert run.status == 3
     assert run.record["verdict"] == "inconclusive"
     assert run.record["reuse"] == {"hits": 0, "tokens": 0}

@@ -16,7 +16,7 @@ from scenarios.library import adapter_scale, conversation, saved_slots
 from scenarios.library.catalogue import SCENARIOS, by_name
 from scenarios.library.public_shapes import LENGTHS, SHAPES
 from scenarios.operations import KINDS, Sampling
-from scenarios.plans import Plan
+from scenarios.plans import Plan, requests
 from scenarios.soundness import unsound
 
 CAN_ALL = Capabilities(
@@ -65,6 +65,14 @@ def test_shapes_of_other_scenarios_and_what_the_server_cannot_do_stay_out() -> N
     scenarios = {known.scenario.name for known in Opening().drawn(MINE, CAN_ALL, random.Random(1))}
     assert scenarios == {"adapter-scale", "conversation"}
     assert not Opening().drawn([saved_slots.SCENARIO], Capabilities(SPACE, 4096), random.Random(1))
+
+
+def test_adapters_are_named_unless_that_is_what_it_is_about() -> None:
+    """A request that names none leaves them at the server's own scales, which is another bug than the shape's."""
+    for known in drawn(Opening()):
+        named = [request.scales for _, request in requests(known.plan) if request.scales is not None]
+        assert all(named) == (not known.shape.as_spelled or not named)
+    assert [known.shape.report for known in drawn(Opening()) if known.shape.as_spelled] == ["ggml-org/llama.cpp#28674"]
 
 
 def test_a_shape_that_diverged_is_left_out_from_then_on() -> None:
