@@ -39,11 +39,13 @@ def servers() -> Iterator[SideBySide]:
 
 def test_the_score_of_one_mutant(tmp_path: Path) -> None:
     part = mutation.measure(setting(tmp_path, "slot-ignores-scales"))
-    found, _, minimal, named, _, reducing = part.figures
+    found, confirmed, diverged, minimal, named, _, reducing = part.figures
     assert (found.measured, found.met) == ("1 of 1", True)
     assert (minimal.measured, minimal.met) == ("1 of 1", True)
     assert named.measured == "1 of 1"
     assert reducing.met
+    first, last = (float(figure.measured.removesuffix(" s")) for figure in (diverged, confirmed))
+    assert 0 < first < last
     row = dict(zip(part.columns, part.rows[0], strict=True))
     assert (row["mutant"], row["found"], row["operations"]) == ("slot-ignores-scales", "yes", "2")
     assert float(row["diverged, s"]) < float(row["s"])

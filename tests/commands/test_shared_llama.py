@@ -30,7 +30,7 @@ def fuzzed(url: str, folder: Path, *words: str) -> Ended:
 @pytest.mark.parametrize("flags", [("--metrics",), ()], ids=["metrics", "slots"])
 def test_requests_of_others_are_noticed(tmp_path: Path, flags: tuple[str, ...]) -> None:
     # By its slots a server tells only who used them last: that takes some looks, and no abort of ours between them.
-    words = ("--scenario", "conversation", "--max-steps", "600")
+    words = ("--scenario", "conversation", "--max-steps", "200" if flags else "600")
     with llama_server("-np", "2", "--cache-ram", "0", *flags) as server:
         with somebody_else(server.url, completes):
             crowded = fuzzed(server.url, tmp_path / "crowded", *words)
