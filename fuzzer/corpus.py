@@ -13,7 +13,7 @@ from fuzzer.finding_file import plan_of, read_finding
 from oracles.arms import control_arm
 from reports.record import SuspectRecord
 from scenarios.capabilities import Capabilities
-from scenarios.operations import kind
+from scenarios.fitting import lacking
 from scenarios.plans import Plan, decode, requests
 
 CORPUS = "corpus"
@@ -66,15 +66,10 @@ def from_suspects(suspects: Sequence[SuspectRecord]) -> tuple[Entry, ...]:
 
 def lacks_for(entry: Entry, capabilities: Capabilities) -> str | None:
     """Why a server cannot run a plan; None where it can."""
-    unable = {kind(operation) for operation in entry.plan.operations} - set(capabilities.operations)
-    if unable:
-        return f"the server cannot {', '.join(sorted(unable))}"
-    asked = [request for _, request in requests(entry.plan)]
-    used = [scale.adapter for request in asked for scale in request.scales or () if scale.scale]
-    needed = 1 + max(used, default=-1)
-    if needed > capabilities.adapters:
-        return f"the plan needs {needed} adapters, the server has {capabilities.adapters}"
-    longest = max((request.prompt.length + request.tokens for request in asked), default=0)
+    lacks = lacking(entry.plan, capabilities)
+    if lacks is not None:
+        return lacks
+    longest = max((request.prompt.length + request.tokens for _, request in requests(entry.plan)), default=0)
     return f"the plan needs a context of {longest} tokens" if longest > capabilities.context else None
 
 
