@@ -32,6 +32,10 @@ _RETURNING = ("complete", "evict", "complete")
 Spelling = tuple[AdapterScale, ...] | None
 
 
+def _lasting(tokens: int) -> tuple[int, ...]:
+    return tokens // 3, tokens, tokens
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What the plans of one round are made of."""
 
@@ -53,7 +57,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     A start is ``brief`` or ``lasting`` there where one is to end before another.
     """
-    lasting: tuple[int, ...] = (LASTING // 3, LASTING, LASTING)
+    lasting: tuple[int, ...] = _lasting(LASTING)
     """Tokens, besides ``answers``, of a request that others are to overlap."""
     global_scales: tuple[tuple[AdapterScale, ...], ...] = ()
     """Values for the global scales; the first is set by the prologue."""
@@ -171,7 +175,7 @@ def profile(rng: random.Random, capabilities: Capabilities, spellings: Sequence[
         adapters=capabilities.adapters,
         evictions=evictions(capabilities),
         bare=rng.random() < 0.2,
-        lasting=(capabilities.lasting // 3, capabilities.lasting, capabilities.lasting),
+        lasting=_lasting(capabilities.lasting),
         cut_backs=not grows or rng.random() < 0.3,
     )
 
@@ -188,7 +192,10 @@ def seldom(plain: Profile, kind: str) -> Profile:
 
 
 def explicit_spellings(capabilities: Capabilities) -> list[tuple[AdapterScale, ...]]:
-    """Every adapter named, at most two of them on; one at a time and fully on where requests can only name one."""
+    """Every adapter named, at most two of them on; one at a time and fully on where requests can only name one.
+
+    In the first of them all are off.
+    """
     adapters = capabilities.adapters
     if not adapters:
         return [()]

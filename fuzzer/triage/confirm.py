@@ -141,9 +141,9 @@ def _trial(lab: FreshTargets, plan: Plan, wrong: int) -> tuple[Outcome, Suspect]
 
 def _control(lab: Lab, plan: Plan, wrong: int) -> Arm | None:
     arm = control_arm(plan, wrong)
-    control = None if arm is None else lab.arm(arm, wrong)
-    if arm is None or control is None:
+    if arm is None:
         return None
+    control = lab.arm(arm, wrong)
     # The plan itself shows its bug in other words too, which says nothing of lawful reuse.
     return None if not control.clean and in_other_words(arm, plan) else control
 

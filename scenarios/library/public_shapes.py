@@ -34,6 +34,7 @@ from scenarios.operations import (
 )
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt, Segment
+from scenarios.swarm import explicit_spellings
 
 LENGTHS = (8, 16, 24, 32, 40, 48, 64, 14, 15, 17, 30, 31, 33, 47, 49, 63, 65, 100, 4, 2, 1)
 """Tokens of P: small ones, and ones next to usual blocks and windows."""
@@ -59,9 +60,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 def _spelled_out(plan: Plan, capabilities: Capabilities) -> Plan:
     """The plan with every adapter named at zero where it names none and a request can set each of them."""
-    if not capabilities.request_scales:
-        return plan
-    off = tuple(AdapterScale(adapter, 0.0) for adapter in range(capabilities.adapters))
+    off = explicit_spellings(capabilities)[0]
     operations = tuple(
         msgspec.structs.replace(operation, scales=off)
         if isinstance(operation, (Complete, Start, Evict)) and operation.scales == ()
@@ -169,16 +168,8 @@ def _side_by_side(length: int) -> Plan:
 def _short_beside_long(length: int) -> Plan:
     """In slots, or rows, that all had an owner before."""
     before = tuple(Start(prompt=_p(length, root=2 + at), tokens=8) for at in range(2))
-    return Plan(
-        (
-            *before,
-            Join(0),
-            Join(1),
-            Start(prompt=_p(length), tokens=32),
-            Await(4, 1),
-            Complete(prompt=Prompt(1), tokens=4),
-        )
-    )
+    after = (Start(prompt=_p(length), tokens=32), Await(4, 1), Complete(prompt=Prompt(1), tokens=4))
+    return Plan((*before, Join(0), Join(1), *after))
 
 
 def _biased_beside_another(length: int) -> Plan:
