@@ -42,6 +42,8 @@ from scenarios.prompts import Prompt
 P = path(0, ("a", 20))
 Q = path(1, ("b", 20))
 OFF = at_scales(0.0, 0.0)
+# An answer that goes on while a busy machine keeps this process waiting: 600 tokens were over before the next request.
+LASTING = 3000
 _unused_roots = count(100)
 
 
@@ -114,33 +116,33 @@ def test_an_evicted_prompt_comes_back_from_the_lower_tier(one_slot: LlamaServer)
 
 
 def test_started_requests_run_beside_each_other(two_slots: LlamaServer) -> None:
-    long = Start(prompt=P, scales=OFF, tokens=400)
+    long = Start(prompt=P, scales=OFF, tokens=LASTING)
     trace = run(two_slots, long, Await(0, 2), ask(Q, tokens=2), Join(0))
     assert overlapped(trace.steps[0], trace.steps[2])
     assert answer(trace, 0).slot != answer(trace, 2).slot
-    assert len(answer(trace, 0).positions) == 400
+    assert len(answer(trace, 0).positions) == LASTING
 
 
 def test_await_waits_for_tokens(two_slots: LlamaServer) -> None:
-    trace = run(two_slots, Start(prompt=P, scales=OFF, tokens=600), Await(0, 5), Abort(0))
-    assert 5 <= len(answer(trace, 0).positions) < 600
+    trace = run(two_slots, Start(prompt=P, scales=OFF, tokens=LASTING), Await(0, 5), Abort(0))
+    assert 5 <= len(answer(trace, 0).positions) < LASTING
 
 
 @pytest.mark.parametrize("awaited", [(), (Await(0, 3),)], ids=["before the first token", "in decode"])
 def test_abort_frees_the_slot(one_slot: LlamaServer, awaited: tuple[Operation, ...]) -> None:
-    trace = run(one_slot, Start(prompt=P, scales=OFF, tokens=3000), *awaited, Abort(0), ask(Q))
+    trace = run(one_slot, Start(prompt=P, scales=OFF, tokens=LASTING), *awaited, Abort(0), ask(Q))
     assert trace.steps[0].aborted
-    assert len(answer(trace, 0).positions) < 3000
+    assert len(answer(trace, 0).positions) < LASTING
     assert answer(trace, 2 + len(awaited)).reused == 0
     assert not any(slot["is_processing"] for slot in told(one_slot, "/slots"))
 
 
 def test_abort_ends_a_request_that_waits_in_the_queue(one_slot: LlamaServer) -> None:
-    first, second = Start(prompt=P, scales=OFF, tokens=600), Start(prompt=Q, scales=OFF, tokens=5)
+    first, second = Start(prompt=P, scales=OFF, tokens=LASTING), Start(prompt=Q, scales=OFF, tokens=5)
     trace = run(one_slot, first, Await(0, 1), second, Abort(2), Join(0))
     assert trace.steps[2].aborted
     assert answer(trace, 2).positions == []
-    assert len(answer(trace, 0).positions) == 600
+    assert len(answer(trace, 0).positions) == LASTING
 
 
 def test_global_scales_hold_for_requests_that_leave_them_out(one_slot: LlamaServer) -> None:
