@@ -64,8 +64,13 @@ def test_sleeps_and_other_weights_between_requests_are_clean(tmp_path: Path) -> 
     sleeps_and_loads_other_weights("sglang", sglang(), tmp_path, PATIENCE_S)
 
 
+def shared(url: str) -> SharedTarget:
+    """Without tenant keys, which show sglang#24638 within thirty steps."""
+    return SharedTarget(url, "sglang", TIME[1], PATIENCE_S, ("adapter-scale", "conversation"))
+
+
 def test_requests_of_others_are_counted(sglang_url: str, tmp_path: Path) -> None:
-    SharedTarget(sglang_url, "sglang", TIME[1], PATIENCE_S).counts_requests_of_others(completes, tmp_path)
+    shared(sglang_url).counts_requests_of_others(completes, tmp_path)
 
 
 def test_adapters_loaded_over_each_other_are_given_back_and_no_bug(sglang_url: str, tmp_path: Path) -> None:
@@ -95,7 +100,7 @@ def test_adapters_that_others_reload_are_no_bug_of_the_server(sglang_url: str, t
         client.post("/load_lora_adapter", json={"lora_name": "a", "lora_path": folders[number % 2]})
         return client.get("/model_info")
 
-    SharedTarget(sglang_url, "sglang", TIME[1], PATIENCE_S).blames_nothing_on_reloads(reloads, tmp_path)
+    shared(sglang_url).blames_nothing_on_reloads(reloads, tmp_path)
 
 
 ASKED = Request(tuple(range(10, 90)), 2)

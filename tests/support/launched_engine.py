@@ -14,4 +14,4 @@ def sleeps_and_loads_other_weights(engine: str, env: dict[str, str], folder: Pat
     run = stalefuzz("run", *words, folder=folder, patience_s=patience_s, env=env)
     assert run.status == 0, run.said
     assert run.record["reuse"]["hits"] > 5
-    assert min(run.record["exercised"][kind] for kind in ("reload_weights", "sleep")) > 5
+    assert min(run.record["exercised"][kind] for kind in ("reload_weights", "sleep")) >= 3

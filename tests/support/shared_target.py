@@ -15,19 +15,24 @@ Act = Callable[[httpx.Client, int], httpx.Response]
 
 @dataclass(frozen=True, slots=True)
 class SharedTarget:
-    """A server of somebody's and its engine; a run of it may take so long, and a test so much longer."""
+    """A server of somebody's and its engine; a run of it may take so long, and a test so much longer.
+
+    ``scenarios`` leave out those that show a bug which the server has: none means all.
+    """
 
     url: str
     engine: str
     time: str = "120s"
     patience_s: float = 240.0
+    scenarios: tuple[str, ...] = ()
 
     def fuzzed(self, folder: Path) -> Ended:
         """A short run against it, which is its own reference."""
         folder.mkdir()
         words = ("--engine", self.engine, "--reference", "bypass", "--max-steps", "30", "--seed", "3")
+        chosen = [word for scenario in self.scenarios for word in ("--scenario", scenario)]
         target = ("run", "--target", self.url, *words, "--time", self.time)
-        return stalefuzz(*target, folder=folder, patience_s=self.patience_s)
+        return stalefuzz(*target, *chosen, folder=folder, patience_s=self.patience_s)
 
     def counts_requests_of_others(self, act: Act, folder: Path) -> None:
         """While somebody sends requests they are counted, afterwards none are; both runs are clean."""
