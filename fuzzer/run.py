@@ -28,8 +28,9 @@ from fuzzer.opening import Opening
 from fuzzer.options import RunOptions
 from fuzzer.quieting import Quieting
 from fuzzer.rig import Rig
+from fuzzer.triage.findings import Case
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.triage import Case, Duplicate, Foreign, Rounding, Triage
+from fuzzer.triage.triage import Duplicate, Foreign, Rounding, Triage
 from oracles.evidence import Verdict
 from oracles.sequential import Allowance
 from reports import events

@@ -10,8 +10,9 @@ from fuzzer.calibration import calibrate
 from fuzzer.differential import Differential
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
+from fuzzer.triage.findings import Case
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.triage import Case, Triage
+from fuzzer.triage.triage import Triage
 
 
 class Bench:

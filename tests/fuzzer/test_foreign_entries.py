@@ -13,7 +13,8 @@ from fuzzer.differential import Differential
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
 from fuzzer.roots import RootPool
-from fuzzer.triage.triage import Case, Foreign, Triage
+from fuzzer.triage.findings import Case
+from fuzzer.triage.triage import Foreign, Triage
 from oracles.judgement import Oracle
 from reports.record import Settings
 from scenarios.environment import AdapterScale

@@ -13,8 +13,9 @@ from fuzzer.calibration import Numerics, calibrate
 from fuzzer.differential import Differential
 from fuzzer.options import ServerOptions
 from fuzzer.rig import Rig
+from fuzzer.triage.findings import Case
 from fuzzer.triage.lab import Lab
-from fuzzer.triage.triage import Case, Triage
+from fuzzer.triage.triage import Triage
 from reports.record import FindingRecord, Settings
 from scenarios.operations import Other, Task, kind
 
