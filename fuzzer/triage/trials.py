@@ -25,6 +25,11 @@ class Trials(msgspec.Struct, frozen=True):
     least: int
     of: int
 
+    @property
+    def rare(self) -> bool:
+        """Whether most runs show nothing."""
+        return 2 * self.least < self.of
+
 
 ONCE = Trials(1, 1)
 HALF = Trials(2, 4)

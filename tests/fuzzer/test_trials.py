@@ -63,3 +63,9 @@ def test_it_stops_as_soon_as_it_is_decided(pattern: list[bool], trials: Trials, 
 
     assert bool(tried(run, OVERLAPPED, Oracle.TOKENS, trials).suspects) is shown
     assert len(asked) == runs
+
+
+def test_what_most_runs_do_not_show_is_rare() -> None:
+    assert [trials.rare for trials in (ONCE, HALF, Trials(1, 2), Trials(1, 3), Trials(1, 12))] == [False] * 3 + [
+        True
+    ] * 2

@@ -215,11 +215,13 @@ def test_bf16_moves_with_the_shape_of_the_batch_and_no_further(family: Family) -
     model = Settings(shape=ModelShape(family), numerics=Numerics.BF16, chunk=7)
     engine = Engine(model, Network(model.shape), SlotCache(model))
     distances = []
-    for number in range(20):
+    for number in range(60):
         request = Request(words(f"prompt {number}", 30), 1)
         run = engine.submit(request)
         while not run.finished:
             engine.step()
         honest = recompute(model, Network(model.shape), request)[0]
         distances.append(float(np.abs(run.answer[0].logprobs - honest.logprobs).max()))
-    assert 0 < max(distances) < 0.5
+    # As on real servers in 16 bits: most answers agree, and a rounding the other way moves few by some hundredths.
+    assert float(np.median(distances)) < 1e-5
+    assert 0.01 < max(distances) < 0.15
