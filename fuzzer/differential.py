@@ -12,7 +12,7 @@ from fuzzer.target import Target
 from oracles.accounting import hits_from_outside
 from oracles.comparison import compare
 from oracles.evidence import Arm
-from oracles.judgement import Oracle, Suspect, judge
+from oracles.judgement import Oracle, Suspect, explained_by, judge
 from oracles.noise import Noise
 from oracles.observations import Observation, Trace, with_outcome
 from scenarios.plans import Plan
@@ -47,7 +47,8 @@ class Outcome:
         clean = all(suspect.step != step for suspect in self.suspects)
         if not isinstance(ours, Observation) or not isinstance(theirs, Observation):
             return Arm(clean)
-        return Arm(clean, ours.reused, ours.computed, compare(ours, theirs).delta)
+        moved = explained_by(self.ours.steps[step].sampling, compare(ours, theirs))
+        return Arm(clean, ours.reused, ours.computed, moved)
 
 
 class Counts:

@@ -41,6 +41,11 @@ class Comparison(msgspec.Struct, frozen=True):
         return max(self.deltas, default=0.0)
 
     @property
+    def moved(self) -> float:
+        """How far rounding would have to move one logprob for it: to part tokens, each of two by half of the gap."""
+        return max(self.delta, self.gap / 2)
+
+    @property
     def by_band(self) -> Deltas:
         """Largest |delta logprob| of each band over all compared positions."""
         return widest(list(self.positions))

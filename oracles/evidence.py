@@ -36,6 +36,7 @@ class Arm(msgspec.Struct, frozen=True):
     reused: int | None = None
     computed: int | None = None
     delta: float | None = None
+    """How far rounding would have to move a logprob to explain the answer."""
 
 
 class Repeats(msgspec.Struct, frozen=True):
@@ -57,7 +58,8 @@ class Evidence(msgspec.Struct, frozen=True):
 
     oracle: Oracle
     repeats: Repeats
-    delta: float | None
+    moved: float | None
+    """How far rounding would have to move a logprob to explain the wrong answer."""
     alone: Arm
     """The wrong request without its history."""
     control: Arm | None
@@ -95,7 +97,7 @@ def decide(evidence: Evidence) -> Decision:
     if paired is not None and paired.outcome(evidence.alpha) is Outcome.NOISE:
         return Decision(Verdict.CLEAN, f"rounding: {paired.in_words}")
     unsure = paired is not None and (paired.stand_in or not evidence.alone.clean)
-    if unsure and could_be_rounding(evidence.delta, evidence.widest):
+    if unsure and could_be_rounding(evidence.moved, evidence.widest):
         return Decision(Verdict.CLEAN, "lawful computation rounds by as much in other shapes")
     if repeats.k == 0:
         return Decision(Verdict.INCONCLUSIVE, f"did not come back from fresh state (0 of {repeats.n})")
@@ -114,21 +116,21 @@ def decide(evidence: Evidence) -> Decision:
     return _recurs(evidence)
 
 
-def could_be_rounding(delta: float | None, widest: float) -> bool:
+def could_be_rounding(moved: float | None, widest: float) -> bool:
     """Whether a difference is within what lawful computation gives in any shape.
 
     Where no control has the plan's own shapes, pairs cannot tell it from rounding: what was computed in a longer
     batch, cut back, moved to another slot or asked beside others rounds in another way, each time.
     """
-    return delta is not None and delta <= widest
+    return moved is not None and moved <= widest
 
 
 def _of_other_shapes(evidence: Evidence) -> Decision:
     """A finding only where the difference is far beyond what any lawful computation gave."""
-    if could_be_rounding(evidence.delta, BEYOND * evidence.widest):
+    if could_be_rounding(evidence.moved, BEYOND * evidence.widest):
         return Decision(
             Verdict.INCONCLUSIVE,
-            f"no lawful plan computes in its shapes, which may round by more than any did ({evidence.delta:.2g} "
+            f"no lawful plan computes in its shapes, which may round by more than any did ({evidence.moved:.2g} "
             f"against a bound of {evidence.widest:.2g}); try --numerics exact",
         )
     return _recurs(evidence)
@@ -157,9 +159,9 @@ def _verdict(shown: bool, otherwise: str) -> Decision:
 
 def _larger(evidence: Evidence) -> bool:
     control = evidence.control
-    if control is None or control.delta is None or evidence.delta is None:
+    if control is None or control.delta is None or evidence.moved is None:
         return False
-    return evidence.delta > 8 * control.delta
+    return evidence.moved > 8 * control.delta
 
 
 def reuse_witnessed(evidence: Evidence) -> bool:

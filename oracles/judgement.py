@@ -39,6 +39,9 @@ class Suspect(msgspec.Struct, frozen=True):
     position: int = 0
     """Of the answer's tokens, the first that is wrong."""
     delta: float | None = None
+    """Largest |delta logprob|; hardly any where a token was chosen that the server's own logprobs do not prefer."""
+    moved: float | None = None
+    """How far rounding would have to move a logprob to explain it; ``delta``, or half of the gap between two tokens."""
     bound: float | None = None
     reused: int | None = None
     computed: int | None = None
@@ -91,11 +94,12 @@ def _judge_answer(
     position = comparison.first_above(noise.limits_at(held_to, 0), noise.limits_at(held_to, 1))
     if position is not None:
         delta, bound = _excess(comparison, noise.bound_at(held_to, position), noise.limits_at(held_to, position))
-        return Suspect(at, Oracle.LOGPROBS, position, delta, bound, ours.reused, ours.computed)
+        return Suspect(at, Oracle.LOGPROBS, position, delta, delta, bound, ours.reused, ours.computed)
     bound = noise.bound_at(held_to, comparison.parted or 0)
     if comparison.parted is None or not tells_tokens_apart(step.sampling, comparison.gap, bound):
         return None
-    return Suspect(at, Oracle.TOKENS, comparison.parted, comparison.delta, bound, ours.reused, ours.computed)
+    delta, moved = comparison.delta, explained_by(step.sampling, comparison)
+    return Suspect(at, Oracle.TOKENS, comparison.parted, delta, moved, bound, ours.reused, ours.computed)
 
 
 def _excess(comparison: Comparison, bound: float, limits: Deltas) -> tuple[float, float]:
@@ -114,6 +118,11 @@ def tells_tokens_apart(sampling: str, gap: float, bound: float) -> bool:
     if sampling == Sampling.PLAIN:
         return gap > 2 * bound
     return sampling != Sampling.SEEDED and bound <= _STILL
+
+
+def explained_by(sampling: str, comparison: Comparison) -> float:
+    """How far rounding would have to move a logprob; what a penalty or a bias makes of a gap is not told."""
+    return comparison.moved if sampling == Sampling.PLAIN else comparison.delta
 
 
 def _judge_reuse(at: int, trace: Trace) -> Suspect | None:

@@ -15,6 +15,7 @@ from fuzzer.bench.campaigns import campaign
 from fuzzer.bench.card import Figure, Part, Plot, Setting
 from fuzzer.bench.ecdf import ecdf
 from fuzzer.bench.naming import named_rightly
+from fuzzer.calibration import Numerics
 from fuzzer.errors import UsageError
 from fuzzer.options import ServerOptions
 from fuzzer.zoo.bugs import Bug
@@ -80,25 +81,39 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure(setting: Setting) -> Part:
     """Each mutant against the default campaign."""
+    return _measured(setting, "mutation")
+
+
+def measure_in_bf16(setting: Setting) -> Part:
+    """The same in the zoo's bf16, where sound answers differ too and a finding has to be told from rounding."""
+    return _measured(setting, "mutation-bf16", bf16=True)
+
+
+def _measured(setting: Setting, part: str, *, bf16: bool = False) -> Part:
     scores: list[Score] = []
     for mutant in chosen(setting):
-        scores.append(score(mutant, time_s=setting.time_s, seed=setting.seed, folder=setting.folder))
-        setting.tell(f"{mutant.name}: {scores[-1].words}")
+        ran = score(mutant, time_s=setting.time_s, seed=setting.seed, folder=setting.folder, bf16=bf16)
+        scores.append(ran)
+        setting.tell(f"{mutant.name}: {ran.words}")
+    card = figures(scores, setting.time_s)
     return Part(
-        name="mutation",
-        command=setting.command("mutation"),
-        figures=figures(scores, setting.time_s),
+        name=part,
+        command=setting.command(part),
+        figures=[msgspec.structs.replace(one, what=f"in bf16: {one.what}") for one in card] if bf16 else card,
         columns=list(_COLUMNS),
         rows=[row(one) for one in scores],
-        plots=[_plot(scores)],
+        plots=[_plot(scores, part)],
     )
 
 
 _COLUMNS = ("mutant", "kind", "found", "s", "diverged, s", "requests", "reducing", "operations", "shortest", "named")
 
 
-def servers_of(mutant: Mutant) -> ServerOptions:
-    """How a server with this bug is launched."""
+def servers_of(mutant: Mutant, *, bf16: bool = False) -> ServerOptions:
+    """How a server with this bug is launched, in exact numerics or in 16 bits."""
+    if bf16:
+        flags = (*mutant.flags(), "--numerics", "bf16")
+        return ServerOptions(launch="zoo", numerics=Numerics.DEFAULT, server_flags=flags)
     return ServerOptions(launch="zoo", server_flags=mutant.flags())
 
 
@@ -111,9 +126,9 @@ def chosen(setting: Setting) -> list[Mutant]:
     return [MUTANTS[name] for name in names]
 
 
-def score(mutant: Mutant, *, time_s: float, seed: int, folder: Path) -> Score:
+def score(mutant: Mutant, *, time_s: float, seed: int, folder: Path, bf16: bool = False) -> Score:
     """Fuzz a server with one planted bug until the first finding."""
-    ran = campaign(servers_of(mutant), time_s=time_s, seed=seed, folder=folder, fail_fast=True)
+    ran = campaign(servers_of(mutant, bf16=bf16), time_s=time_s, seed=seed, folder=folder, fail_fast=True)
     missed = Score(name=mutant.name, kind=mutant.kind, shortest=mutant.operations)
     finding = next(iter(ran.record.findings), None)
     return missed if finding is None else _found(missed, mutant, finding, ran.requests_to_suspect)
@@ -199,13 +214,13 @@ def shown(value: float | None, unit: str = "") -> str:
     return f"{round(value, 1):g}{unit}"
 
 
-def _plot(scores: Sequence[Score]) -> Plot:
+def _plot(scores: Sequence[Score], part: str) -> Plot:
     series = [
         ecdf("a confirmed, minimal finding", [one.seconds for one in scores]),
         ecdf("a first divergence", [one.suspected_s for one in scores]),
     ]
     return Plot(
-        name="mutation",
+        name=part,
         title="Planted bugs found over time",
         x="seconds from the start of the servers",
         y="share of the planted bugs",

@@ -22,6 +22,7 @@ Parts = dict[str, tuple[str, Measure]]
 
 PARTS: Parts = {
     "mutation": ("how many planted bugs are found, how fast, how small", mutation.measure),
+    "mutation-bf16": ("the same where sound answers differ by rounding too", mutation.measure_in_bf16),
     "baselines": ("how many of them less thoughtful sequences reach", baselines.measure),
     "false-alarms": ("whether sound servers are blamed", false_alarms.measure),
     "throughput": ("requests a second beside a bare HTTP loop, own CPU and memory", throughput.measure),

@@ -85,7 +85,7 @@ def confirm(
     evidence = Evidence(
         oracle=suspect.oracle,
         repeats=Repeats(len(witnesses), runs),
-        delta=suspect.delta,
+        moved=suspect.moved,
         alone=lone,
         control=_control(lab, plan, wrong),
         bypass=_bypass(lab.live, plan, wrong),

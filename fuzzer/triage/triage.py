@@ -213,7 +213,7 @@ class Triage:
         """Whether a small difference is within what the same shapes give lawfully."""
         suspect, live = outcome.suspects[0], self._lab.live
         # On a noisy target a bound can be wider than what is usual.
-        if suspect.delta is None or suspect.delta > max(CEILING[self._numerics], BEYOND * live.noise.bound()):
+        if suspect.moved is None or suspect.moved > max(CEILING[self._numerics], BEYOND * live.noise.bound()):
             return False
         live.noise = recalibrate(live, outcome.plan, suspect.step)
         left = judge(outcome.ours, outcome.theirs, live.noise, accounting=live.accounts)
@@ -247,4 +247,4 @@ class Triage:
 
     def _within(self, times: float, suspect: Suspect) -> bool:
         """Whether a difference is within so many times what lawful computation gives in any shape."""
-        return could_be_rounding(suspect.delta, times * self.noise.bound())
+        return could_be_rounding(suspect.moved, times * self.noise.bound())

@@ -10,7 +10,7 @@ from oracles.judgement import Oracle
 from oracles.sequential import Paired
 
 PROVED = Evidence(
-    oracle=Oracle.LOGPROBS, repeats=Repeats(5, 5), delta=4.0, alone=Arm(True), control=Arm(True), reused=5
+    oracle=Oracle.LOGPROBS, repeats=Repeats(5, 5), moved=4.0, alone=Arm(True), control=Arm(True), reused=5
 )
 
 
@@ -60,7 +60,7 @@ def test_a_plan_that_is_its_own_control_arm_needs_none() -> None:
 
 
 def test_a_crash_is_not_held_against_its_control_arm() -> None:
-    assert decide(but(oracle=Oracle.HEALTH, delta=None, control=Arm(False))).verdict is Verdict.FINDING
+    assert decide(but(oracle=Oracle.HEALTH, moved=None, control=Arm(False))).verdict is Verdict.FINDING
 
 
 def test_timing_has_to_show_twice() -> None:
@@ -73,7 +73,7 @@ def test_on_a_target_with_noise_the_pairs_decide() -> None:
     assert decide(larger).verdict is Verdict.FINDING
 
 
-STAND_IN = but(widest=0.9, delta=1.8, paired=Paired(wins=20, stand_in=True))
+STAND_IN = but(widest=0.9, moved=1.8, paired=Paired(wins=20, stand_in=True))
 
 
 @pytest.mark.parametrize("timing", [True, False])
@@ -82,14 +82,14 @@ def test_a_control_of_other_shapes_does_not_tell_a_difference_from_rounding(timi
     decision = decide(msgspec.structs.replace(STAND_IN, timing=timing))
     assert decision.verdict is Verdict.INCONCLUSIVE
     assert "1.8 against a bound of 0.9" in decision.reason
-    small = decide(msgspec.structs.replace(STAND_IN, timing=timing, delta=0.9))
+    small = decide(msgspec.structs.replace(STAND_IN, timing=timing, moved=0.9))
     assert small.verdict is Verdict.CLEAN
     assert "rounds by as much" in small.reason
 
 
 @pytest.mark.parametrize(
     "but_for",
-    [{"delta": 1.9}, {"paired": Paired(wins=20)}],
+    [{"moved": 1.9}, {"paired": Paired(wins=20)}],
     ids=["far beyond any rounding", "a control of its own shapes"],
 )
 def test_it_is_where_that_cannot_be(but_for: dict[str, object]) -> None:
@@ -110,6 +110,6 @@ def test_pairs_do_not_acquit_a_request_that_is_wrong_alone() -> None:
 
 def test_a_request_that_rounds_alone_is_no_suspect() -> None:
     """Another size of micro-batch than the reference's, say: one cold request in some dozens is off by 1e-2."""
-    alone = but(paired=Paired(wins=20), alone=Arm(False), delta=0.01)
+    alone = but(paired=Paired(wins=20), alone=Arm(False), moved=0.01)
     assert decide(msgspec.structs.replace(alone, widest=0.01)).verdict is Verdict.CLEAN
     assert decide(msgspec.structs.replace(alone, widest=0.009)).verdict is Verdict.INCONCLUSIVE

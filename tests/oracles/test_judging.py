@@ -86,7 +86,7 @@ def test_rounding_is_no_suspect() -> None:
 def test_a_moved_logprob_is_a_suspect() -> None:
     (suspect,) = judge(trace(right(), off_by(0.01)), trace(right(), right()), TIGHT)
     assert (suspect.step, suspect.oracle, suspect.position) == (1, Oracle.LOGPROBS, 0)
-    assert suspect.delta == pytest.approx(0.01)
+    assert suspect.delta == suspect.moved == pytest.approx(0.01)
     assert suspect.bound == LEAST
 
 
@@ -97,6 +97,8 @@ def test_a_token_parts_within_the_bound_only_at_a_tie() -> None:
     assert judge(trace(flipped(1.9 * bound)), trace(tied(1.9 * bound)), loose) == []
     (suspect,) = judge(trace(flipped(2.1 * bound)), trace(tied(2.1 * bound)), loose)
     assert suspect.oracle is Oracle.TOKENS
+    assert suspect.delta == 0.0
+    assert suspect.moved == pytest.approx(1.05 * bound)
     assert near_tie(trace(flipped(1.9 * bound)), 0, tied(1.9 * bound), loose) is not None
     assert near_tie(trace(flipped(2.1 * bound)), 0, tied(2.1 * bound), loose) is None
 

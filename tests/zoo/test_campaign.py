@@ -35,6 +35,15 @@ def test_a_planted_bug_is_found_and_its_plan_is_short(name: str, tmp_path: Path)
     assert scored.minimal, f"{scored.operations} operations, {scored.shortest} would do"
 
 
+@pytest.mark.parametrize("name", ["mask-left-in-row", "ram-ignores-environment", "block-hash-without-adapter"])
+def test_a_planted_bug_is_told_from_rounding(name: str, tmp_path: Path) -> None:
+    """One that moves a token and no logprob among them: it is told by how much less likely that token is."""
+    mutant = next(mutant for mutant in MUTANTS.values() if mutant.name == name)
+    scored = score(mutant, time_s=120.0, seed=1, folder=tmp_path, bf16=True)
+    assert scored.found
+    assert scored.minimal, f"{scored.operations} operations, {scored.shortest} would do"
+
+
 @pytest.mark.parametrize("flags", [("--family", "dense"), ("--family", "swa"), ("--family", "hybrid", "--rows", "2")])
 def test_a_sound_server_is_not_blamed(flags: tuple[str, ...], tmp_path: Path) -> None:
     servers = ServerOptions(launch="zoo", server_flags=("--flavour", "llama", *flags))
