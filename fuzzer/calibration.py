@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import chain
+from statistics import median_low
 
 import msgspec
 
@@ -23,7 +24,7 @@ from oracles.comparison import apart, compare
 from oracles.judgement import is_whole, legal_differences
 from oracles.noise import CAP, LEAST, SAFETY, Noise, Situation, Tail, measured, safe
 from oracles.observations import Done, Failure, Observation, Position
-from scenarios.environment import adapter_letter
+from scenarios.environment import AdapterScale, adapter_letter
 from scenarios.operations import Complete
 from scenarios.plans import Plan
 from scenarios.prompts import Prompt, Segment
@@ -83,7 +84,7 @@ def calibrate(
         more = chain(unread, _further(differential, outcomes))
         rounding += _rare_rounding(differential, more, rounding, checkpoint)
     samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
-    _check_cold(outcomes, samples, CEILING[numerics])
+    _check_cold(outcomes, CEILING[numerics])
     near = _near(samples, rounding)
     noise = measured([*near, *((Situation(Tail.ONE), deltas) for deltas in rounding)])
     return Calibration(
@@ -147,7 +148,7 @@ def check(
         outcomes.append(outcome)
         decoded.append(_Decoded(differential, outcome))
     samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
-    _check_cold(outcomes, samples, CEILING[numerics])
+    _check_cold(outcomes, CEILING[numerics])
     rounding = [deltas for one in decoded for deltas in one.rounding()]
     samples += [(Situation(Tail.ONE), deltas) for deltas in rounding]
     widest = SAFETY * safe(max((max(deltas) for deltas in rounding), default=0.0))
@@ -209,14 +210,25 @@ def _reference_rounding(differential: Differential, outcome: Outcome) -> list[De
     return _Decoded(differential, outcome).rounding()
 
 
-def _check_cold(outcomes: list[Outcome], samples: list[tuple[Situation, Deltas]], ceiling: float) -> None:
+def _check_cold(outcomes: list[Outcome], ceiling: float) -> None:
+    """Raises CannotJudge where most cold requests of some environment differ.
+
+    Where some do, it is the same computation, of which something is wrong: that is what is looked for.
+    """
+    cold: dict[tuple[AdapterScale, ...] | None, list[float]] = {}
+    for outcome in outcomes:
+        first = outcome.plan.operations[0]
+        assert isinstance(first, Complete)
+        for situation, deltas in legal_differences(outcome.ours, outcome.theirs):
+            if situation == Situation(Tail.COLD):
+                cold.setdefault(first.scales, []).append(max(deltas))
     refused = next((step.outcome for outcome in outcomes for step in outcome.ours.steps), None)
-    if not samples and isinstance(refused, Failure):
+    if not cold and isinstance(refused, Failure):
         raise CannotJudge(f"the target refuses plain requests: {refused.reason}")
-    cold = [max(deltas) for situation, deltas in samples if situation == Situation(Tail.COLD)]
-    if cold and max(cold) > ceiling:
+    most = max((median_low(deltas) for deltas in cold.values()), default=0.0)
+    if most > ceiling:
         raise CannotJudge(
-            f"target and reference differ by {max(cold):.2g} on a request that neither has seen: not the same model, "
+            f"target and reference differ by {most:.2g} on a request that neither has seen: not the same model, "
             "adapters or numerics"
         )
 

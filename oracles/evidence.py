@@ -108,9 +108,9 @@ def decide(evidence: Evidence) -> Decision:
     if evidence.oracle in (Oracle.HEALTH, Oracle.ACCOUNTING):
         return _recurs(evidence)
     if paired is not None:
-        if paired.outcome(evidence.alpha) is not Outcome.FINDING:
+        if paired.tells and paired.outcome(evidence.alpha) is not Outcome.FINDING:
             return _open(paired)
-        return _of_other_shapes(evidence) if paired.stand_in else _recurs(evidence)
+        return _of_other_shapes(evidence) if paired.stand_in or not paired.tells else _recurs(evidence)
     if evidence.control is not None and not evidence.control.clean and not _larger(evidence):
         return Decision(Verdict.INCONCLUSIVE, "the control arm, where reuse is lawful, differs by as much")
     return _recurs(evidence)

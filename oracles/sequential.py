@@ -47,6 +47,8 @@ class Paired(msgspec.Struct, frozen=True):
     """Pairs whose arms did not reuse and compute the same counts of tokens, so that nothing can be read off them."""
     stand_in: bool = False
     """The control was another plan, of which only the counts of the wrong request are the same."""
+    unlawful: int = 0
+    """Pairs whose control was beyond any rounding itself, so that it does not show what rounding does."""
 
     @property
     def pairs(self) -> int:
@@ -63,22 +65,30 @@ class Paired(msgspec.Struct, frozen=True):
         """What one unit has become, averaged over the stakes."""
         return sum(_wealth(stake, self.wins, self.losses) for stake in _STAKES) / len(_STAKES)
 
-    def with_pair(self, plan: float, control: float) -> Paired:
-        """The pairs with one more, from the differences of plan and control arm."""
+    def with_pair(self, plan: float, control: float, beyond: float = math.inf) -> Paired:
+        """The pairs with one more, from the differences of plan and control arm; none is rounding ``beyond`` that."""
+        seen = msgspec.structs.replace(self, unlawful=self.unlawful + (control > beyond))
         if plan > control:
-            return msgspec.structs.replace(self, wins=self.wins + 1)
+            return msgspec.structs.replace(seen, wins=self.wins + 1)
         if plan < control:
-            return msgspec.structs.replace(self, losses=self.losses + 1)
-        return msgspec.structs.replace(self, ties=self.ties + 1)
+            return msgspec.structs.replace(seen, losses=self.losses + 1)
+        return msgspec.structs.replace(seen, ties=self.ties + 1)
 
     def with_mismatch(self) -> Paired:
         """The pairs with one more whose arms are not of one shape."""
         return msgspec.structs.replace(self, mismatched=self.mismatched + 1)
 
+    @property
+    def tells(self) -> bool:
+        """Whether the control stands for rounding: a bug that lawful reuse shows too makes both arms wrong."""
+        return 2 * self.unlawful <= self.pairs
+
     def outcome(self, alpha: float) -> Outcome:
         """Finding at a false-alarm rate of ``alpha``, noise, or neither."""
         if self.wealth >= 1 / alpha:
             return Outcome.FINDING
+        if not self.tells:
+            return Outcome.UNDECIDED
         if self.pairs >= _LEAST_PAIRS and (self.wealth <= _NOISE or self.wins <= self.losses):
             return Outcome.NOISE
         if self._without_effect >= _NO_EFFECT:
@@ -94,7 +104,8 @@ class Paired(msgspec.Struct, frozen=True):
     @property
     def exhausted(self) -> bool:
         """Whether no more pairs are worth running."""
-        return self.pairs >= _MOST_PAIRS or self.mismatched >= _MOST_MISMATCHED
+        told_nothing = self.pairs >= _LEAST_PAIRS and not self.tells
+        return self.pairs >= _MOST_PAIRS or self.mismatched >= _MOST_MISMATCHED or told_nothing
 
 
 def alpha_of(suspect: int) -> float:

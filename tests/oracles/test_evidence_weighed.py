@@ -33,7 +33,7 @@ def test_right_alone_right_in_the_control_arm_wrong_each_time() -> None:
         (but(repeats=Repeats(1, 10), timing=True), "1 of 10"),
         (but(oracle=Oracle.HEALTH, repeats=Repeats(2, 5)), "2 of 5"),
         (but(oracle=Oracle.HEALTH, alone=Arm(False)), "alone"),
-        (but(paired=Paired(wins=9, losses=4)), "9 of 13 pairs; try --numerics exact"),
+        (but(paired=Paired(wins=9, losses=4, unlawful=6)), "9 of 13 pairs; try --numerics exact"),
         (but(paired=Paired(wins=2, mismatched=10)), "no lawful run reuses and computes as many tokens"),
         (but(paired=Paired(wins=20), repeats=Repeats(1, 5)), "1 of 5"),
     ],
@@ -113,3 +113,12 @@ def test_a_request_that_rounds_alone_is_no_suspect() -> None:
     alone = but(paired=Paired(wins=20), alone=Arm(False), moved=0.01)
     assert decide(msgspec.structs.replace(alone, widest=0.01)).verdict is Verdict.CLEAN
     assert decide(msgspec.structs.replace(alone, widest=0.009)).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("paired", [Paired(wins=6, losses=4, unlawful=6), Paired(wins=4, losses=6, unlawful=6)])
+def test_a_control_that_is_wrong_itself_vouches_for_nothing(paired: Paired) -> None:
+    """Lawful reuse shows the bug too, as wrong positions do: either arm may be the worse one."""
+    wrong = but(widest=0.5, moved=1.1, paired=paired)
+    assert decide(wrong).verdict is Verdict.FINDING
+    assert decide(msgspec.structs.replace(wrong, alone=Arm(False))).verdict is Verdict.INCONCLUSIVE
+    assert decide(msgspec.structs.replace(wrong, moved=0.9)).verdict is Verdict.INCONCLUSIVE

@@ -59,3 +59,13 @@ def test_arms_of_different_shapes_are_no_evidence_and_end_the_test() -> None:
         paired = paired.with_mismatch()
     assert (paired.pairs, paired.wealth) == (0, 1.0)
     assert paired.outcome(FALSE_ALARMS) is Outcome.UNDECIDED
+
+
+def test_a_control_beyond_any_rounding_is_no_yardstick() -> None:
+    paired = Paired()
+    for _ in range(10):
+        paired = paired.with_pair(1.0, 2.0, beyond=1.5)
+    assert not paired.tells
+    assert paired.outcome(FALSE_ALARMS) is Outcome.UNDECIDED
+    assert paired.exhausted
+    assert Paired(losses=9).with_pair(1.0, 2.0, beyond=1.5).outcome(FALSE_ALARMS) is Outcome.NOISE
