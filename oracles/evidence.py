@@ -7,6 +7,7 @@ cache bypassed, tells *what kind* of finding it is; neither is asked for, since 
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 import msgspec
@@ -77,7 +78,17 @@ class Evidence(msgspec.Struct, frozen=True):
     reused: int | None = None
     others: Others = Others()
     widest: float = 0.0
-    """The widest bound of any class."""
+    """The widest bound of any class ..."""
+    unreached: float = math.inf
+    """... and what rounding comes nowhere near."""
+
+    @property
+    def beyond_rounding(self) -> bool:
+        """Whether a difference is so large that no pairs are needed, and none speaks against it.
+
+        A bug that shows with few tokens only, or with lawful reuse too, wins no pairs.
+        """
+        return self.paired is None or (self.moved is not None and self.moved > self.unreached and self.paired.unopposed)
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -94,7 +105,7 @@ def decide(evidence: Evidence) -> Decision:
         return Decision(Verdict.INCONCLUSIVE, "somebody else changed scales or adapters of the server meanwhile")
     if evidence.others.requests and evidence.timing:
         return Decision(Verdict.INCONCLUSIVE, "it hangs on timing, and somebody else's requests ran beside it")
-    if paired is not None and paired.outcome(evidence.alpha) is Outcome.NOISE:
+    if not evidence.beyond_rounding and paired is not None and paired.outcome(evidence.alpha) is Outcome.NOISE:
         return Decision(Verdict.CLEAN, f"rounding: {paired.in_words}")
     unsure = paired is not None and (paired.stand_in or not evidence.alone.clean)
     if unsure and could_be_rounding(evidence.moved, evidence.widest):
@@ -108,9 +119,11 @@ def decide(evidence: Evidence) -> Decision:
     if evidence.oracle in (Oracle.HEALTH, Oracle.ACCOUNTING):
         return _recurs(evidence)
     if paired is not None:
-        if paired.tells and paired.outcome(evidence.alpha) is not Outcome.FINDING:
+        if evidence.beyond_rounding:
+            return _recurs(evidence)
+        if paired.outcome(evidence.alpha) is not Outcome.FINDING:
             return _open(paired)
-        return _of_other_shapes(evidence) if paired.stand_in or not paired.tells else _recurs(evidence)
+        return _of_other_shapes(evidence) if paired.stand_in else _recurs(evidence)
     if evidence.control is not None and not evidence.control.clean and not _larger(evidence):
         return Decision(Verdict.INCONCLUSIVE, "the control arm, where reuse is lawful, differs by as much")
     return _recurs(evidence)

@@ -130,6 +130,14 @@ class Noise(msgspec.Struct, frozen=True):
         return max(safe(self.elsewhere), *(one.bound for one in self.bounds), LEAST)
 
     @property
+    def unreached(self) -> float:
+        """A difference that rounding comes nowhere near: sixteen times the largest that any legal computation showed.
+
+        Those are hundreds of samples, so that two runs of one plan are not beyond it by rounding.
+        """
+        return 2 * max(self.bound(), SAFETY * max(self.largest, self.elsewhere))
+
+    @property
     def largest(self) -> float:
         """The largest |delta logprob| of any legal computation seen."""
         return max((known.largest for known in self.bounds), default=0.0)

@@ -83,6 +83,11 @@ class Paired(msgspec.Struct, frozen=True):
         """Whether the control stands for rounding: a bug that lawful reuse shows too makes both arms wrong."""
         return 2 * self.unlawful <= self.pairs
 
+    @property
+    def unopposed(self) -> bool:
+        """Whether no control speaks for rounding that goes as far: none was so far off, or most were, by the bug."""
+        return self.unlawful == 0 or not self.tells
+
     def outcome(self, alpha: float) -> Outcome:
         """Finding at a false-alarm rate of ``alpha``, noise, or neither."""
         if self.wealth >= 1 / alpha:

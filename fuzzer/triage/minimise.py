@@ -10,7 +10,7 @@ import msgspec
 from fuzzer.differential import Differential, Outcome
 from fuzzer.triage.lab import Lab
 from fuzzer.triage.reduce import Reduction
-from fuzzer.triage.trials import HALF, ONCE, Run, Trials, trials_of, tried, wrong_step
+from fuzzer.triage.trials import HALF, ONCE, Run, Trials, beyond, trials_of, tried, wrong_step
 from oracles.judgement import Oracle
 from scenarios.plans import Plan, joined
 from scenarios.simpler_numbers import generous
@@ -48,11 +48,13 @@ class Recurrence:
         trials: Trials,
         out_of_time: Callable[[], bool],
         *,
+        least: float,
         fresh: bool = False,
     ) -> None:
         self.trials = trials
         self.fresh = fresh
         """Whether it is reduced on servers that nothing was asked of yet."""
+        self._least = least
         self._live = live
         self._sent = live.counts.target
         self.run = run
@@ -76,10 +78,14 @@ class Recurrence:
 
     def from_the_start(self, run: Run) -> Recurrence:
         """The divergence as it first came back, to be reduced by runs on servers that nothing was asked of yet."""
-        return Recurrence(self._live, run, self._first, self._oracle, self.trials, self._out_of_time, fresh=True)
+        run = beyond(self._least, run)
+        return Recurrence(
+            self._live, run, self._first, self._oracle, self.trials, self._out_of_time, least=self._least, fresh=True
+        )
 
     def shown_by(self, run: Run) -> bool:
         """Whether the plan as it is by now shows the divergence elsewhere."""
+        run = beyond(self._least, run)
         return wrong_step(tried(run, self._shown.plan, self._oracle, self.trials), self._oracle) is not None
 
     def _shows(self, plan: Plan) -> int | None:
@@ -102,11 +108,11 @@ class Recurrence:
         return Minimal(self._shown, wrong, complete, self._live.counts.target - self._sent)
 
 
-def on_live(lab: Lab, outcome: Outcome, out_of_time: Callable[[], bool]) -> Recurrence | None:
-    """The divergence of ``outcome`` shown again on the live target."""
+def on_live(lab: Lab, outcome: Outcome, out_of_time: Callable[[], bool], least: float) -> Recurrence | None:
+    """The divergence of ``outcome`` shown again on the live target, by more than ``least``."""
     shown: list[Recurrence] = []
     for plan in _ways(outcome.plan, lab.live.target.server.capabilities.lasting):
-        found = _recurring(lab, lab.live.run, plan, outcome.suspects[0].oracle, out_of_time)
+        found = _recurring(lab, lab.live.run, plan, outcome.suspects[0].oracle, out_of_time, least)
         shown += [found] if found is not None else []
         if found is not None and found.trials in (ONCE, HALF):
             # No other way shows it more often.
@@ -121,8 +127,16 @@ def _ways(plan: Plan, lasting: int) -> list[Plan]:
 
 
 def _recurring(
-    lab: Lab, run: Run, plan: Plan, oracle: Oracle, out_of_time: Callable[[], bool], *, fresh: bool = False
+    lab: Lab,
+    run: Run,
+    plan: Plan,
+    oracle: Oracle,
+    out_of_time: Callable[[], bool],
+    least: float,
+    *,
+    fresh: bool = False,
 ) -> Recurrence | None:
+    run = beyond(least, run)
     shown: Outcome | None = None
 
     def shows() -> bool:
@@ -135,11 +149,11 @@ def _recurring(
     trials = trials_of(plan, shows)
     if trials is None or shown is None:
         return None
-    return Recurrence(lab.live, run, shown, oracle, trials, out_of_time, fresh=fresh)
+    return Recurrence(lab.live, run, shown, oracle, trials, out_of_time, least=least, fresh=fresh)
 
 
 def after_history(
-    lab: Lab, outcome: Outcome, history: list[Plan], out_of_time: Callable[[], bool]
+    lab: Lab, outcome: Outcome, history: list[Plan], out_of_time: Callable[[], bool], least: float
 ) -> Recurrence | None:
     """A plan that fails only after the plans before it: those replayed on a fresh server, all of it to be reduced."""
     oracle = outcome.suspects[0].oracle
@@ -147,7 +161,7 @@ def after_history(
         if out_of_time() or not lab.has_fresh:
             return None
         plan = joined([*history[-count:], outcome.plan])
-        found = _recurring(lab, partial(on_fresh, lab), plan, oracle, out_of_time, fresh=True)
+        found = _recurring(lab, partial(on_fresh, lab), plan, oracle, out_of_time, least, fresh=True)
         if found is not None:
             return found
         if count >= len(history):

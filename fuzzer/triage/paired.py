@@ -9,7 +9,7 @@ import msgspec
 from fuzzer.differential import Differential
 from fuzzer.lawful import same_reuse
 from oracles.arms import control_arm
-from oracles.evidence import BEYOND, Arm
+from oracles.evidence import Arm
 from oracles.judgement import Oracle
 from oracles.sequential import Outcome, Paired
 from scenarios.plans import Plan
@@ -43,7 +43,7 @@ def run_pairs(
         if ours.delta is None or theirs.delta is None:
             break
         if _alike(ours, theirs):
-            paired = paired.with_pair(ours.delta, theirs.delta, BEYOND * live.noise.bound())
+            paired = paired.with_pair(ours.delta, theirs.delta, live.noise.unreached)
         elif controls and paired.pairs == 0:
             control, paired = controls.pop(0), msgspec.structs.replace(paired, stand_in=True)
         else:

@@ -106,14 +106,15 @@ class Triage:
 
     def _investigated(self, outcome: Outcome, case: Case) -> Result:
         history = self._lab.live.before(outcome.plan)
-        again = on_live(self._lab, outcome, self._out_of_time)
+        least = self._least(outcome.suspects[0])
+        again = on_live(self._lab, outcome, self._out_of_time, least)
         if (again is None or again.trials.rare) and self._is_noise(outcome):
             return Rounding()
         known = self._outlined(again, case)
         if known is not None:
             return known
         if again is None or not self._comes_back_fresh(again):
-            again = after_history(self._lab, outcome, history, self._out_of_time)
+            again = after_history(self._lab, outcome, history, self._out_of_time, least)
             known = self._outlined(again, case)
         if again is None:
             return unconfirmed(outcome, outcome.suspects[0], "did not come back on fresh roots or a fresh server")
@@ -244,6 +245,11 @@ class Triage:
         pairs = run_pairs(self._lab.live, outcome.plan, suspect.step, suspect.reused, FALSE_ALARMS, self._out_of_time)
         told = pairs.outcome(FALSE_ALARMS)
         return told is Pairs.NOISE or (told is Pairs.UNDECIDED and self._within(1, suspect))
+
+    def _least(self, suspect: Suspect) -> float:
+        """What a difference beyond any rounding has to exceed each time, to be the same one."""
+        steps = (self.noise.unreached, BEYOND * self.noise.bound())
+        return next((step for step in steps if self._noisy and (suspect.moved or 0.0) > step), 0.0)
 
     def _within(self, times: float, suspect: Suspect) -> bool:
         """Whether a difference is within so many times what lawful computation gives in any shape."""

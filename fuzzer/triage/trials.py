@@ -61,6 +61,20 @@ def tried(run: Run, plan: Plan, oracle: Oracle, trials: Trials) -> Outcome:
     return showing[0] if len(showing) >= trials.least else silent[0]
 
 
+def beyond(least: float, run: Run) -> Run:
+    """The same runs, in which differences that do not exceed ``least`` are no suspects.
+
+    Where a target rounds, a plan that is off by far could otherwise be reduced to one that is off by rounding.
+    """
+
+    def run_beyond(plan: Plan) -> Outcome:
+        outcome = run(plan)
+        large = [suspect for suspect in outcome.suspects if suspect.moved is None or suspect.moved > least]
+        return Outcome(outcome.plan, outcome.ours, outcome.theirs, large)
+
+    return run_beyond
+
+
 def family(oracle: Oracle) -> str:
     """What a divergence is followed as: a flipped token and a moved logprob are one way to be wrong."""
     return oracle if oracle in (Oracle.HEALTH, Oracle.ACCOUNTING) else "answer"

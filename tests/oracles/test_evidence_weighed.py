@@ -115,10 +115,28 @@ def test_a_request_that_rounds_alone_is_no_suspect() -> None:
     assert decide(msgspec.structs.replace(alone, widest=0.009)).verdict is Verdict.INCONCLUSIVE
 
 
-@pytest.mark.parametrize("paired", [Paired(wins=6, losses=4, unlawful=6), Paired(wins=4, losses=6, unlawful=6)])
-def test_a_control_that_is_wrong_itself_vouches_for_nothing(paired: Paired) -> None:
-    """Lawful reuse shows the bug too, as wrong positions do: either arm may be the worse one."""
-    wrong = but(widest=0.5, moved=1.1, paired=paired)
+FAR = but(widest=0.5, unreached=1.0, moved=1.1)
+
+
+@pytest.mark.parametrize(
+    "paired",
+    [
+        Paired(wins=6, losses=4, unlawful=6),
+        Paired(wins=4, losses=6, unlawful=6),
+        Paired(wins=1, losses=5, ties=10),
+        Paired(mismatched=10),
+    ],
+    ids=["lawful reuse is wrong too", "and more so", "few tokens show it", "nothing has its shapes"],
+)
+def test_what_rounding_comes_nowhere_near_needs_no_pairs(paired: Paired) -> None:
+    wrong = msgspec.structs.replace(FAR, paired=paired)
     assert decide(wrong).verdict is Verdict.FINDING
     assert decide(msgspec.structs.replace(wrong, alone=Arm(False))).verdict is Verdict.INCONCLUSIVE
-    assert decide(msgspec.structs.replace(wrong, moved=0.9)).verdict is Verdict.INCONCLUSIVE
+    assert decide(msgspec.structs.replace(wrong, repeats=Repeats(1, 5))).verdict is Verdict.INCONCLUSIVE
+    assert decide(msgspec.structs.replace(wrong, moved=0.9)).verdict is not Verdict.FINDING
+
+
+@pytest.mark.parametrize(("losses", "verdict"), [(6, Verdict.CLEAN), (2, Verdict.INCONCLUSIVE)])
+def test_some_controls_that_go_as_far_speak_for_rounding(losses: int, verdict: Verdict) -> None:
+    wrong = msgspec.structs.replace(FAR, paired=Paired(wins=4, losses=losses, ties=4, unlawful=2))
+    assert decide(wrong).verdict is verdict
