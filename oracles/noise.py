@@ -133,9 +133,10 @@ class Noise(msgspec.Struct, frozen=True):
     def unreached(self) -> float:
         """A difference that rounding comes nowhere near: sixteen times the largest that any legal computation showed.
 
-        Those are hundreds of samples, so that two runs of one plan are not beyond it by rounding.
+        Those are hundreds of samples, so that two runs of one plan are not beyond it by rounding. Where hardly any
+        showed, some may come with company or with shapes that were not measured: so it is twice the cap at least.
         """
-        return 2 * max(self.bound(), SAFETY * max(self.largest, self.elsewhere))
+        return 2 * max(CAP, self.bound(), SAFETY * max(self.largest, self.elsewhere))
 
     @property
     def largest(self) -> float:

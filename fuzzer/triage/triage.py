@@ -119,7 +119,7 @@ class Triage:
         if again is None:
             return unconfirmed(outcome, outcome.suspects[0], "did not come back on fresh roots or a fresh server")
         result = known or self._followed(again, outcome, case)
-        if isinstance(result, Rounding) and not self._within(BEYOND, outcome.suspects[0]):
+        if isinstance(result, Rounding) and self._is_unreached(outcome.suspects[0]):
             return unconfirmed(
                 outcome, outcome.suspects[0], "what came back of it is rounding, which it is too large for"
             )
@@ -240,7 +240,7 @@ class Triage:
         say nothing of a difference beyond any rounding, which was there once and is not in them.
         """
         suspect = outcome.suspects[0]
-        if not self._noisy or suspect.oracle not in PAIRED or not self._within(BEYOND, suspect):
+        if not self._noisy or suspect.oracle not in PAIRED or self._is_unreached(suspect):
             return False
         pairs = run_pairs(self._lab.live, outcome.plan, suspect.step, suspect.reused, FALSE_ALARMS, self._out_of_time)
         told = pairs.outcome(FALSE_ALARMS)
@@ -250,6 +250,10 @@ class Triage:
         """What a difference beyond any rounding has to exceed each time, to be the same one."""
         steps = (self.noise.unreached, BEYOND * self.noise.bound())
         return next((step for step in steps if self._noisy and (suspect.moved or 0.0) > step), 0.0)
+
+    def _is_unreached(self, suspect: Suspect) -> bool:
+        """Whether rounding comes nowhere near a difference."""
+        return suspect.moved is None or suspect.moved > self.noise.unreached
 
     def _within(self, times: float, suspect: Suspect) -> bool:
         """Whether a difference is within so many times what lawful computation gives in any shape."""
