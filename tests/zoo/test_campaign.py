@@ -35,9 +35,17 @@ def test_a_planted_bug_is_found_and_its_plan_is_short(name: str, tmp_path: Path)
     assert scored.minimal, f"{scored.operations} operations, {scored.shortest} would do"
 
 
-@pytest.mark.parametrize("name", ["mask-left-in-row", "ram-ignores-environment", "block-hash-without-adapter"])
-def test_a_planted_bug_is_told_from_rounding(name: str, tmp_path: Path) -> None:
-    """One that moves a token and no logprob among them: it is told by how much less likely that token is."""
+TOLD_FROM_ROUNDING = {
+    "moves no logprob": "mask-left-in-row",
+    "is met while rounding is measured": "one-token-prompt-as-decode",
+    "shows with lawful reuse too": "chunk-positions-without-hit",
+    "shows with few tokens": "block-hash-truncated",
+    "has a control arm": "ram-ignores-environment",
+}
+
+
+@pytest.mark.parametrize("name", TOLD_FROM_ROUNDING.values(), ids=TOLD_FROM_ROUNDING)
+def test_in_bf16_a_planted_bug_is_told_from_rounding(name: str, tmp_path: Path) -> None:
     mutant = next(mutant for mutant in MUTANTS.values() if mutant.name == name)
     scored = score(mutant, time_s=120.0, seed=1, folder=tmp_path, bf16=True)
     assert scored.found
