@@ -62,10 +62,13 @@ def tried(run: Run, plan: Plan, oracle: Oracle, trials: Trials) -> Outcome:
 
 
 def beyond(least: float, run: Run) -> Run:
-    """The same runs, in which differences that do not exceed ``least`` are no suspects.
+    """The same runs, in which differences that do not exceed ``least`` are no suspects; with 0, all that were are.
 
     Where a target rounds, a plan that is off by far could otherwise be reduced to one that is off by rounding.
     """
+    if least == 0:
+        # A token chosen under a bias may be wrong although nothing moved as far as can be told.
+        return run
 
     def run_beyond(plan: Plan) -> Outcome:
         outcome = run(plan)

@@ -173,9 +173,9 @@ def _short_beside_long(length: int) -> Plan:
 
 
 def _biased_beside_another(length: int) -> Plan:
-    """The row of the biased request moves up when the one before it ends."""
-    short = Start(prompt=_p(length), tokens=4)
-    return Plan((short, Start(prompt=_q(length), tokens=24, sampling=Sampling.BIAS), Join(0), Join(1)))
+    """The row of the biased request moves up when the one before it ends, which has to outlast its arrival."""
+    short = Start(prompt=_p(length), tokens=16)
+    return Plan((short, Start(prompt=_q(length), tokens=32, sampling=Sampling.BIAS), Join(0), Join(1)))
 
 
 def _sampled(sampling: Sampling) -> Callable[[int], Plan]:

@@ -9,7 +9,7 @@ import pytest
 from making import ask, path, plan_of, trace
 
 from fuzzer.differential import Outcome
-from fuzzer.triage.trials import HALF, ONCE, Trials, trials_of, tried
+from fuzzer.triage.trials import HALF, ONCE, Trials, beyond, trials_of, tried
 from oracles.judgement import Oracle, Suspect
 from scenarios.operations import Start
 from scenarios.plans import Plan
@@ -69,3 +69,18 @@ def test_what_most_runs_do_not_show_is_rare() -> None:
     assert [trials.rare for trials in (ONCE, HALF, Trials(1, 2), Trials(1, 3), Trials(1, 12))] == [False] * 3 + [
         True
     ] * 2
+
+
+@pytest.mark.parametrize(("least", "steps"), [(0.0, [0, 1, 2]), (0.5, [1, 2])])
+def test_what_is_off_by_less_is_left_out(least: float, steps: list[int]) -> None:
+    """Where nothing is asked for, a wrong token that no logprob explains stays; a failure always does."""
+    suspects = [
+        Suspect(0, Oracle.TOKENS, moved=0.0),
+        Suspect(1, Oracle.LOGPROBS, moved=1.0),
+        Suspect(2, Oracle.HEALTH),
+    ]
+
+    def run(plan: Plan) -> Outcome:
+        return Outcome(plan, trace(), trace(), suspects)
+
+    assert [suspect.step for suspect in beyond(least, run)(SERIAL).suspects] == steps
