@@ -83,8 +83,9 @@ def calibrate(
         unread = [outcome for outcome in outcomes if outcome.plan not in firsts]
         more = chain(unread, _further(differential, outcomes))
         rounding += _rare_rounding(differential, more, rounding, checkpoint)
-    samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
-    _check_cold(outcomes, CEILING[numerics])
+    told = [legal_differences(outcome.ours, outcome.theirs) for outcome in outcomes]
+    _check_cold(outcomes, told, CEILING[numerics])
+    samples = list(chain.from_iterable(told))
     near = _near(samples, rounding)
     noise = measured([*near, *((Situation(Tail.ONE), deltas) for deltas in rounding)])
     return Calibration(
@@ -147,8 +148,9 @@ def check(
     for outcome in _run_through(differential, map(check_plan, spellings), checkpoint):
         outcomes.append(outcome)
         decoded.append(_Decoded(differential, outcome))
-    samples = [sample for outcome in outcomes for sample in legal_differences(outcome.ours, outcome.theirs)]
-    _check_cold(outcomes, CEILING[numerics])
+    told = [legal_differences(outcome.ours, outcome.theirs) for outcome in outcomes]
+    _check_cold(outcomes, told, CEILING[numerics])
+    samples = list(chain.from_iterable(told))
     rounding = [deltas for one in decoded for deltas in one.rounding()]
     samples += [(Situation(Tail.ONE), deltas) for deltas in rounding]
     widest = SAFETY * safe(max((max(deltas) for deltas in rounding), default=0.0))
@@ -210,20 +212,20 @@ def _reference_rounding(differential: Differential, outcome: Outcome) -> list[De
     return _Decoded(differential, outcome).rounding()
 
 
-def _check_cold(outcomes: list[Outcome], ceiling: float) -> None:
-    """Raises CannotJudge where most cold requests of some environment differ.
+def _check_cold(outcomes: list[Outcome], told: list[list[tuple[Situation, Deltas]]], ceiling: float) -> None:
+    """Raises CannotJudge where most cold requests of some environment differ; ``told`` are the samples of each outcome.
 
     Where some do, it is the same computation, of which something is wrong: that is what is looked for.
     """
     cold: dict[tuple[AdapterScale, ...] | None, list[float]] = {}
-    for outcome in outcomes:
+    for outcome, samples in zip(outcomes, told, strict=True):
         first = outcome.plan.operations[0]
         assert isinstance(first, Complete)
-        for situation, deltas in legal_differences(outcome.ours, outcome.theirs):
+        for situation, deltas in samples:
             if situation == Situation(Tail.COLD):
                 cold.setdefault(first.scales, []).append(max(deltas))
     refused = next((step.outcome for outcome in outcomes for step in outcome.ours.steps), None)
-    if not cold and isinstance(refused, Failure):
+    if not any(told) and isinstance(refused, Failure):
         raise CannotJudge(f"the target refuses plain requests: {refused.reason}")
     most = max((median_low(deltas) for deltas in cold.values()), default=0.0)
     if most > ceiling:

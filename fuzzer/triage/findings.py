@@ -50,6 +50,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unconfirmed(outcome: Outcome, suspect: Suspect, reason: str) -> SuspectRecord:
+    """A suspect that is no finding, with the reason."""
     reason = f"{suspect.reason}; {reason}" if suspect.reason else reason
     return SuspectRecord(
         oracle=suspect.oracle,
@@ -73,6 +74,7 @@ def finding_of(
     found_s: float,
     server: Server,
 ) -> FindingRecord:
+    """A confirmed divergence with all that a report says of it; ``found_s`` in seconds since the run began."""
     plan, wrong, suspect, evidence = minimal.plan, minimal.wrong, confirmation.suspect, confirmation.evidence
     divergence = _divergence(confirmation, wrong)
     bypass = (Mitigation(server.capabilities.bypass_how, evidence.bypass.clean),) if evidence.bypass is not None else ()

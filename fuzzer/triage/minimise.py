@@ -57,7 +57,7 @@ class Recurrence:
         self._least = least
         self._live = live
         self._sent = live.counts.target
-        self.run = run
+        self.run = beyond(least, run)
         self._first = self._shown = shown
         self._oracle = oracle
         self._out_of_time = out_of_time
@@ -78,7 +78,6 @@ class Recurrence:
 
     def from_the_start(self, run: Run) -> Recurrence:
         """The divergence as it first came back, to be reduced by runs on servers that nothing was asked of yet."""
-        run = beyond(self._least, run)
         return Recurrence(
             self._live, run, self._first, self._oracle, self.trials, self._out_of_time, least=self._least, fresh=True
         )
